@@ -274,7 +274,7 @@ def artefact(
         manifest = json.dumps({"key": key, "files": _checksums(target)}, indent=1, sort_keys=True)
         (target / MANIFEST).write_text(manifest)
         os.replace(target, folder)
-        shutil.rmtree(scratch)
+        shutil.rmtree(scratch, ignore_errors=True)  # the entry is whole
         return read(folder)
 
 

@@ -36,7 +36,10 @@ def picture_difference(
         return None
     from PIL import Image
 
-    before, after = (np.asarray(Image.open(path).convert("RGB"), float) for path in (old, new))
+    try:
+        before, after = (np.asarray(Image.open(path).convert("RGB"), float) for path in (old, new))
+    except OSError as error:
+        return f"cannot be compared ({error})"
     if before.shape != after.shape:
         size, new_size = before.shape[1::-1], after.shape[1::-1]
         if np.allclose(size, new_size, rtol=canvas, atol=0):

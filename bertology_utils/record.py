@@ -111,7 +111,8 @@ class Record:
         if self.settings.is_small:
             return
         given = self._recorded.get(claim.estimate, {}) if estimates is None else estimates
-        values: dict[Any, Any] = dict(given) if isinstance(given, Mapping) else {"": given}
+        # Pooled before tasks are left out, so that a verdict has the interval that the row has.
+        values = pooled(given) if isinstance(given, Mapping) else {"": given}
         if claim.tasks:
             values = {task: value for task, value in values.items() if task.name in claim.tasks}
         asked = [one for one in self.settings.tasks if not claim.tasks or one.name in claim.tasks]
@@ -120,7 +121,7 @@ class Record:
             tasks = [task for task in values if isinstance(task, Task)]
             # Values by anything but tasks leave out already what was not learned.
             if tasks or not values:
-                unmet = unmet or verdicts.unlearned(tasks, known)
+                unmet = unmet or verdicts.unlearned(tasks or asked, known)
             values = {task: value for task, value in values.items() if known.get(task, True)}
             asked = [task for task in asked if known.get(task, True)]
         if claim.runs:

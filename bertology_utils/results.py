@@ -241,8 +241,11 @@ def read_results(path: Path) -> Results:
     """
     where = "/".join(path.parts[-3:])
     number = (path.parent.name if path.name == RESULTS else path.stem).split("_")[0]
-    is_evidence = "results" in path.parts[-3:-1]
-    command = "make evidence ONLY=" if is_evidence else "python -m bertology_utils run --only "
+    command = f"python -m bertology_utils run --only {number}"
+    if path.parent.parent.name == "results":  # the evidence
+        confirm = "CONFIRM=FOLDER " if path.parent.name == "confirm" else ""
+        wanted = f"ONLY={number}" if number.isdigit() else "TREEBANK=FILE"
+        command = f"make evidence {confirm}{wanted}"
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         if content.get("form") == FORM:
@@ -252,7 +255,7 @@ def read_results(path: Path) -> Results:
         problem = "cannot be read: it is missing"
     except (ValueError, AttributeError, OSError) as error:
         problem = f"cannot be read: it is damaged ({error})"
-    raise ValueError(f"{where} {problem}; renew it: {command}{number}")
+    raise ValueError(f"{where} {problem}; renew it: {command}")
 
 
 def tidy(entries: Sequence[Entry]) -> pd.DataFrame:

@@ -383,7 +383,7 @@ _ROWS = ("max_examples", "train_examples", "sweep_examples")
 # All values of a parameter, where they can be listed.
 CHOICES = {"profile": tuple(PROFILES), "protocol": PROTOCOLS, "attention": ATTENTIONS}
 # What in a parameter's text is a path, if there is one of that name.
-_PATHS = {"model": r"^(?!embedded$).+", "treebank": r".+", "checkpoint": r"(?<==)[^,]+"}
+_PATHS = {"model": r"^(?!embedded$).+", "treebank": r".+", "checkpoint": r"(?<==)\s*[^,]+"}
 _PATHS |= dict.fromkeys(_ALLOWED, r"(?<=:).+")
 _MOST = 2**31 - 1
 Count = Annotated[int, Field(ge=0, le=_MOST)]
@@ -503,9 +503,15 @@ class Settings(BaseModel):
                 f"tasks={','.join(missing)}: the embedded data has {', '.join(corpora.TASKS)} only;"
                 " choose from these, or give data='hub' or data='folder:PATH'"
             )
-        for task, classifier in self.checkpoints:
-            _check_fit(get_task(task), classifier, self.model)
-        if self.checkpoints and self.trainings > 1:
+        asked = {task.name for task in self.tasks}
+        for name, classifier in self.checkpoints:
+            if name not in asked | {self.profile.after.get(task) for task in asked}:
+                raise ValueError(
+                    f"checkpoint: {name} is none of the tasks {', '.join(sorted(asked))}; name it in"
+                    " tasks, or leave its checkpoint out"
+                )
+            _check_fit(get_task(name), classifier, self.model)
+        if self.trainings > 1 and asked <= dict(self.checkpoints).keys():
             raise ValueError(
                 f"trainings={self.trainings} with a checkpoint: there is one training only; give 0"
             )
@@ -631,8 +637,9 @@ def convert(name: str, text: str) -> str | int:
     """
 
     def absolute(part: re.Match[str]) -> str:
-        path = Path(part[0]).expanduser()
-        return str(path.resolve()) if path.exists() and not is_pipeline(part[0]) else part[0]
+        name = part[0].strip()
+        path = Path(name).expanduser()
+        return str(path.resolve()) if path.exists() and not is_pipeline(name) else part[0]
 
     if isinstance(PARAMETERS[name].default, str):
         return re.sub(_PATHS[name], absolute, text) if name in _PATHS else text

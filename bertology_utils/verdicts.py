@@ -30,7 +30,6 @@ from .statistics import (
     largest,
     leaves,
     mean_over_seeds,
-    pooled,
     resampled_scores,
 )
 
@@ -187,7 +186,7 @@ def some_head(test: ManyTest) -> Support:
     """
     measured = test.n > 0
     if not measured.any():
-        return Support(1.0, 1.0)
+        return Support(math.nan, math.nan)
     return Support(float(test.above[measured].min()), float(test.below_alone[measured].max()))
 
 
@@ -261,7 +260,8 @@ def judge(
     Args:
         name: of the claim.
         found: its estimates, by what each is of: a task, a relation, …; for one alone any key, such
-            as "". Of a task that has several, they stand in a mapping of their own.
+            as "". Of a task that has several, they stand in a mapping of their own. Those of
+            several runs are pooled already, see :func:`bertology_utils.statistics.pooled`.
         unmet: the precondition that fails, if one does.
         unit: of the estimates, for their words; see :func:`bertology_utils.results.text_of`.
         model: what it is about, if not this run's model.
@@ -271,10 +271,13 @@ def judge(
     """
     claim = CLAIMS[name]
     # By task, or by (task, part) where a task has several.
-    found = {at if len(at) > 1 else at[0]: one for at, one in leaves(pooled(found))}
+    found = {at if len(at) > 1 else at[0]: one for at, one in leaves(found)}
     support = RULES[claim.rule](list(found.values()), claim)
     if not unmet and not found:
         unmet = "; ".join(need for need in claim.needs if need != LEARNED)
+    if not unit.endswith("over heads"):  # of those n counts heads
+        sizes = [one.n for one in found.values() if isinstance(one, (Estimate, Bootstrap))]
+        unmet = unmet or too_few(min(sizes, default=MIN_EXAMPLES))
     if not unmet and (not found or math.isnan(support.holds) or math.isnan(support.fails)):
         unmet = "a number: this model, or these data, give none"
     if unmet:
@@ -367,6 +370,10 @@ def _number(claim: Claim, support: Support, found: Mapping[Any, Any], unit: str)
     def order(label: Any) -> tuple[float, float]:
         holds, fails = (max(p, TINY) for p in (alone[label].holds, alone[label].fails))
         value = read[label][0]
+        if "either sign" in claim.rule:
+            value = abs(value)
+        elif "within" in claim.rule:  # how far outside the range
+            value = -max(claim.least - value, value - claim.most)
         towards = value if upwards else -value  # of ties the more extreme
         if about_some:
             return -holds, -towards
@@ -540,7 +547,10 @@ def read_frozen(results: Path, notebooks: Collection[int] = ()) -> Frozen:
         ) from error
     now = {name: claim.digest for name, claim in CLAIMS.items()}
     kept = {name: rule for name, rule in frozen.rules.items() if now.get(name) == rule}
-    studied = {*notebooks, *(int(one.name.split("_")[0]) for one in path.parent.glob("*.json"))}
+    studied = {
+        *notebooks,
+        *(int(one.name.split("_")[0]) for one in path.parent.glob("[0-9]*_*.json")),
+    }
     may_change = {name for name, claim in CLAIMS.items() if claim.notebook not in studied}
     if changed := sorted(frozen.rules.keys() - kept.keys() - may_change):
         raise ValueError(

@@ -16,7 +16,7 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,7 @@ from bertology_utils.links.dependencies import FOUND, WAYS, head_dependencies
 from bertology_utils.models import load_encoder
 from bertology_utils.record import as_text, project_root
 from bertology_utils.results import MEASURED, P_VALUE
-from bertology_utils.run import Notebook, find_notebooks
+from bertology_utils.run import Notebook, find_notebooks, select
 from bertology_utils.statistics import ONE_SIDED
 from bertology_utils.verdicts import CLAIMS, CONFIRMATORY, FROZEN, read_frozen
 
@@ -77,12 +77,23 @@ def notebooks_with_changed_rules() -> dict[str, str]:
     return changed
 
 
-def calls(options: argparse.Namespace, left_out: Collection[str] = ()) -> Iterator[list[str]]:
-    """The arguments of each run of ``python -m bertology_utils``; the study leaves some notebooks out."""
+def calls(options: argparse.Namespace, left_out: Mapping[str, str]) -> Iterator[list[str]]:
+    """The arguments of each run of ``python -m bertology_utils``.
+
+    Args:
+        options: of the command line.
+        left_out: notebooks that the confirmatory study leaves out, and why.
+
+    Raises:
+        ValueError: a notebook that was asked for cannot be measured.
+    """
     notebooks = {one.number: one for one in find_notebooks()}
-    chosen = options.only.split(",") if options.only else list(notebooks)
-    if unknown := sorted(set(chosen) - notebooks.keys()):
-        raise ValueError(f"unknown notebook {unknown[0]!r}; choose of {','.join(notebooks)}")
+    chosen = [one.number for one in select(list(notebooks.values()), options.only)]
+    measured = {number for _, numbers, _ in RUNS for number in numbers.split()}
+    if options.only and (without := sorted(set(chosen) - measured)):
+        raise ValueError(f"notebook {without[0]} has no evidence; choose another")
+    if options.only and (refused := left_out.keys() & chosen):
+        raise ValueError(left_out[min(refused)])
     needed = {
         "2": (options.framenet, "FRAMENET=FOLDER, the folder of FrameNet 1.5"),
         "11": (options.treebank, "TREEBANK=FILE, dev and test of UD English-EWT in one file"),
@@ -176,7 +187,7 @@ def relations_ahead(table: pd.DataFrame) -> dict[str, int]:
     return counts | {"relations": len(ahead)}
 
 
-def freeze(results: Path, notebooks: Collection[int], commit: str) -> Path:
+def freeze(results: Path, notebooks: Sequence[int], commit: str) -> Path:
     """Write the rules of the claims that these notebooks judge on rows of GLUE.
 
     Args:
@@ -231,8 +242,6 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{path} written; commit it before the confirmatory study is run")
             return 0
         changed = notebooks_with_changed_rules() if options.confirm else {}
-        if refused := changed.keys() & options.only.split(","):
-            raise ValueError(changed[min(refused)])
         todo = list(calls(options, changed))
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -27,6 +27,7 @@ from bertology_utils.results import (
 from bertology_utils.statistics import ONE_SIDED, p_text
 from bertology_utils.verdicts import (
     CLAIMS,
+    LEARNED,
     MARKS,
     NO_TEST,
     OUTCOMES,
@@ -213,7 +214,13 @@ def _verdicts(root: Path, place: str, controls: bool) -> list[str]:
 
 def number_by_task(run: Results, name: str) -> dict[str, str]:
     """The numbers behind a claim by task, as a verdict's "number"; {} where there is not one for each task."""
-    rows = [row for row in run.find(CLAIMS[name].estimate) if not row.get("over")]
+    claim = CLAIMS[name]
+    rows = [row for row in run.find(claim.estimate) if not row.get("over")]
+    if claim.tasks:
+        rows = [row for row in rows if row.get("task") in claim.tasks]
+    if LEARNED in claim.needs:
+        learned = run.content["facts"].get("learned", {})
+        rows = [row for row in rows if learned.get(row.get("task"), True)]
     tasks = [row.get("task") for row in rows]
     if len(tasks) < 2 or None in tasks or len(set(tasks)) < len(tasks):
         return {}

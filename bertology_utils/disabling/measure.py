@@ -168,7 +168,8 @@ def judge_heads_and_layers(lab: Lab, found: Found) -> None:
     judge("gain-elsewhere", lambda several: of_same_examples([one.held_out for one in several]))
     judge("random-head-helps", mean_gain)
     judge("first-layer-rte", lambda several: gain_of([one.layers for one in several], 0))
-    judge("worst-layer-small", lambda several: no_harm([one.layers for one in several], layers))
+    of_layers = {task: [one.layers for one in several] for task, several in found.items()}
+    lab.judge("worst-layer-small", no_harm(of_layers, layers), unit="gain")
     known = learned_heads(lab, found)
     if max(map(len, known.values()), default=0) < 2:
         lab.judge("impact-differs", {}, unmet="two runs of a task")
@@ -189,19 +190,29 @@ def gain_of(several: Sequence[Variants], place: int | Head) -> Estimate:
     return mean_over_seeds([one.gain(place) for one in several], several[0].scale)
 
 
-def no_harm(several: Sequence[Variants], places: Sequence[int] | Sequence[Head]) -> Support:
-    """Support for each of some heads (or layers) costing less than a point, mean over runs; the least sure in words.
+def no_harm(
+    found: Mapping[Task, Sequence[Variants]], places: Sequence[int] | Sequence[Head]
+) -> dict[Task, Support]:
+    """Support, by task, for each of some heads (or layers) costing less than a point; the least sure in words.
 
     Args:
-        several: of every run.
+        found: of every run of each task.
         places: layers from 0, or heads, (layer, head) from 0.
     """
     names = [f"layer {one_based(at)}" if isinstance(at, int) else head_name(*at) for at in places]
-    changes = dict(zip(names, [gain_of(several, at) for at in places], strict=True))
-    parts = {name: above(change, -SCORE) for name, change in changes.items()}
-    name = max(parts, key=lambda name: parts[name].holds)
-    number = text_of(changes[name].summary() | {"unit": "gain"}, sizes=True)
-    return replace(all_of(parts.values()), number=f"{name} {number}")
+    changes = pooled(
+        {
+            task: dict(zip(names, [gain_of(several, at) for at in places], strict=True))
+            for task, several in found.items()
+        }
+    )
+    supports = {}
+    for task, by_name in changes.items():
+        parts = {name: above(change, -SCORE) for name, change in by_name.items()}
+        name = max(parts, key=lambda name: parts[name].holds)
+        number = text_of(by_name[name].summary() | {"unit": "gain"}, sizes=True)
+        supports[task] = replace(all_of(parts.values()), number=f"{name} {number}")
+    return supports
 
 
 def profiles_apart(found: Mapping[Task, Sequence[Variants]], seed: Seed) -> Support:
@@ -357,11 +368,8 @@ def record_needed_heads(lab: Lab, found: Found, frame_heads: Sequence[Head]) -> 
 
     what, by = "gain without a frame head", ("task", "training", "kind")
     record_runs(lab, what, found, gains_without, by=by)
-    unneeded = {
-        task: no_harm([one.heads for one in several], frame_heads)
-        for task, several in found.items()
-    }
-    lab.judge("frame-heads-unneeded", unneeded, unit="gain")
+    of_heads = {task: [one.heads for one in several] for task, several in found.items()}
+    lab.judge("frame-heads-unneeded", no_harm(of_heads, frame_heads), unit="gain")
     known = learned_heads(lab, found)
     pair = [task for task in known if task.name in ("stsb", "rte")]
     shared = len(pair) == 2 and len(known) > 2

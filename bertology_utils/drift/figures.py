@@ -54,7 +54,10 @@ def layers_reset(results: Results) -> Figure:
 
 def last_two_layers(results: Results) -> Figure:
     """Change of the score with the last two layers reset and with all others, beside the whole gain."""
-    table, last = results.table(RESET), _pairs(results).kind.iloc[-1]
+    table, pairs = results.table(RESET), _pairs(results)
+    if pairs.empty:  # layers that share their weights are not reset
+        return plots.dots(pairs)
+    last = pairs.kind.iloc[-1]
     others = f"1 to {int(last.split(', ')[0]) - 1}"
     names = {last: f"layers {last} reset", others: f"layers {others} reset"}
     table = table[table.kind.isin(names)].assign(layers=table.kind.map(names))
@@ -70,6 +73,8 @@ def change_and_cost(results: Results) -> Figure:
     maps = maps[_runs(maps)]
     maps = maps.groupby(["task", "layer"], observed=True, as_index=False).value.mean()
     reset, title = _pairs(results), "change of the maps\n(1 − cosine similarity)"
+    if reset.empty:
+        return plots.dots(reset)
     middle = reset.kind.str.split(", ").map(lambda pair: np.mean([int(one) for one in pair]))
     maps = maps.assign(value=1 - maps.value, panel=title)
     cost = reset.assign(layer=middle, value=-reset.value, panel="points lost with two layers reset")

@@ -123,16 +123,22 @@ def _legend(figure: Figure, panels: int, handles: dict[str, Any]) -> None:
 
 
 def components(results: Results) -> Figure:
-    """Variance components of one measurement of heads, by 1/L alone and with every ablation, with the interval of the head's own."""
+    """Variance components of one measurement of heads, with the interval of the head's own.
+
+    By 1/L on all rows and runs; then, on the fewer rows and runs that have every ablation, by 1/L
+    and by all of them.
+    """
     by_ablation = results.table(SHARE_BY_ABLATION)
-    every = by_ablation[by_ablation.state == EVERY_ABLATION]
     # Where there is one run, what belongs to it cannot be told from the head.
-    every = every[every.task.isin(every.task[every.kind == TRAINING])]
-    panels = {"1/L alone": results.table(SHARE, state="loss"), "every ablation": every}
+    by_ablation = by_ablation[by_ablation.task.isin(by_ablation.task[by_ablation.kind == TRAINING])]
+    panels = {"1/L, all rows and runs": results.table(SHARE, state="loss")}
+    compared = {"uniform": "1/L, the compared rows", EVERY_ABLATION: "every ablation, these rows"}
+    panels |= {title: by_ablation[by_ablation.state == one] for one, title in compared.items()}
     panels = {name: table for name, table in panels.items() if len(table)}
-    figure, axes = plt.subplots(1, len(panels), figsize=(9.6, 3.6), squeeze=False)
+    size = (max(4.8, 3.3 * len(panels)), 3.6)
+    figure, axes = plt.subplots(1, len(panels), figsize=size, sharey=True, squeeze=False)
+    tasks = list(dict.fromkeys(next(iter(panels.values())).task))
     for ax, (name, table) in zip(axes.flat, panels.items(), strict=True):
-        tasks = list(dict.fromkeys(table.task))
         ends = np.zeros(len(tasks))
         for kind, (_, colour) in _SHADES.items():
             part = table[table.kind == kind].set_index("task").value.reindex(tasks).fillna(0)
@@ -148,10 +154,10 @@ def components(results: Results) -> Figure:
         own = table[table.kind == HEAD].set_index("task").reindex(tasks)
         for colour, width in ("white", 3.5), ("black", 1.2):
             ax.hlines(np.arange(len(tasks)) + 0.3, own.low, own.high, color=colour, lw=width)
-        ax.invert_yaxis()
         ax.set(title=f"by {name}", xlim=(0, 100), xlabel="share of the variance, %")
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
+    axes[0, 0].invert_yaxis()
     handles: dict[str, Any] = {name: Patch(color=colour) for name, colour in _SHADES.values()}
     handles["95 % interval of the head's part"] = Line2D([], [], color="black", lw=1.2)
     figure.legend(handles.values(), handles, loc="outside upper center", ncols=4, fontsize=8)
