@@ -112,7 +112,7 @@ class Record:
             return
         given = self._recorded.get(claim.estimate, {}) if estimates is None else estimates
         # Pooled before tasks are left out, so that a verdict has the interval that the row has.
-        values = pooled(given) if isinstance(given, Mapping) else {"": given}
+        values: dict[Any, Any] = pooled(given) if isinstance(given, Mapping) else {"": given}
         if claim.tasks:
             values = {task: value for task, value in values.items() if task.name in claim.tasks}
         asked = [one for one in self.settings.tasks if not claim.tasks or one.name in claim.tasks]

@@ -349,7 +349,7 @@ def title_of(name: str, value: Any) -> str:
     return TASKS[value].title if name == "task" and value in TASKS else str(value)
 
 
-def moved(expected: Results, got: Results, exactly: bool = False) -> list[str]:
+def moved(expected: Results, got: Results) -> list[str]:
     """What another run says otherwise, by more than its tolerance, a line each; empty if it says the same.
 
     Settings, facts and outcomes of verdicts must be equal; versions and device may differ.
@@ -357,7 +357,6 @@ def moved(expected: Results, got: Results, exactly: bool = False) -> list[str]:
     Args:
         expected: whose tolerances decide.
         got: the other run.
-        exactly: no tolerance.
     """
     lines = [
         f"{part}: {old!r} became {new!r}"
@@ -373,7 +372,7 @@ def moved(expected: Results, got: Results, exactly: bool = False) -> list[str]:
         if old is None or new is None:
             lines.append(f"{place}: {'is new' if old is None else 'is gone'}")
         else:
-            lines += [f"{place}: {line}" for line in _differences(old, new, exactly)]
+            lines += [f"{place}: {line}" for line in _differences(old, new)]
     return lines
 
 
@@ -388,7 +387,7 @@ def place_of(entry: Entry) -> str:
     return ", ".join([entry["what"], *labels])
 
 
-def _differences(old: Entry, new: Entry, exactly: bool) -> Iterator[str]:
+def _differences(old: Entry, new: Entry) -> Iterator[str]:
     for name in ("over", "kinds", "n", "trainings", "unit"):
         if old.get(name) != new.get(name):
             yield f"{name} {old.get(name)} became {new.get(name)}"
@@ -399,8 +398,8 @@ def _differences(old: Entry, new: Entry, exactly: bool) -> Iterator[str]:
             yield f"{name} of shape {one.shape} became {other.shape}"
             continue
         least = 0.0 if name == "value" else INTERVAL_END
-        allowed = 0.0 if exactly else max(least, old["tolerance"])
-        if old["unit"] == "p" and not exactly:
+        allowed = max(least, old["tolerance"])
+        if old["unit"] == "p":
             one, other = np.minimum(one, ALIKE_P), np.minimum(other, ALIKE_P)
         far = ~np.isclose(one, other, rtol=0, atol=allowed + 1e-12, equal_nan=True)
         if far.any():

@@ -250,12 +250,10 @@ def run(lab: Lab) -> None:
 
 
 def record_lengths(lab: Lab, trees: Sequence[Tree], found: Mapping[str, np.ndarray]) -> None:
-    """The share of arcs of each length that is found, by method, and how many such arcs there are."""
+    """The share of arcs of each length that is found, by method."""
     lengths = np.concatenate([abs(tree.arcs[:, 0] - tree.arcs[:, 1]) for tree in trees])
     of = np.searchsorted(list(LENGTHS.values()), lengths)
     there = {kind: of == at for at, kind in enumerate(LENGTHS) if (of == at).any()}
-    counts = {kind: int(chosen.sum()) for kind, chosen in there.items()}
-    lab.record("arcs of this length", counts, by=("kind",), unit="count")
     values = {
         name: {
             kind: share_found(arcs, trees, lab.settings.seed, chosen)

@@ -266,11 +266,8 @@ def record_across(lab: Lab, followed: Mapping[Task, Mapping[str, Followed]]) -> 
     learned = [measures for task, measures in followed.items() if lab.learned[task]]
     for name in LEAST if len(learned) > 1 else ():
         means = [measures[name].mean for measures in learned]
-        whole = mean_over_tasks(means)
-        test(OVER_TASKS, name, [whole])
+        test(OVER_TASKS, name, [mean_over_tasks(means)])
         test(ALL_TASKS, name, means)
-        what = f"gain without a head, {OVER_TASKS}"
-        record_gains(lab, what, whole, state=name, unit=UNITS[name])
     for claim, support in supports.items():
         lab.judge(claim, support)
     for claim, name in CHOSEN.items():

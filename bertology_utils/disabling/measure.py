@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import stats
 
-from ..attention import make_batches, observe_cached
+from ..attention import observe_cached
 from ..cache import cached
 from ..common import Head, head_name, one_based
-from ..framenet.measure import borrowing, place_release
+from ..framenet.measure import FORWARD, borrowing, frame_sentences
 from ..glue import Task, plain_metric, predictions
 from ..results import GAIN, MEASURED, RANK_OF_GAINS, text_of
 from ..statistics import (
@@ -39,6 +39,7 @@ from ..statistics import (
 from ..verdicts import (
     HOLDS,
     SCORE,
+    TINY,
     WEIGHT,
     Support,
     above,
@@ -209,9 +210,12 @@ def no_harm(
     supports = {}
     for task, by_name in changes.items():
         parts = {name: above(change, -SCORE) for name, change in by_name.items()}
-        name = max(parts, key=lambda name: parts[name].holds)
+        # Of those that surely cost more, the costliest.
+        sure = {name: min(part.holds, 1 - TINY) for name, part in parts.items()}
+        name = max(parts, key=lambda name: (sure[name], -by_name[name].value))
         number = text_of(by_name[name].summary() | {"unit": "gain"}, sizes=True)
-        supports[task] = replace(all_of(parts.values()), number=f"{name} {number}")
+        told = {"number": f"{name} {number}", "value": by_name[name].value}
+        supports[task] = replace(all_of(parts.values()), **told)
     return supports
 
 
@@ -353,9 +357,8 @@ def gain_without_a_twelfth(
 
 def frame_link_excess(lab: Lab) -> np.ndarray:
     """How much more weight pre-trained heads put along frame-semantic links (§4.2) than at other sentences' places, (layers, heads)."""
-    placed, inputs = place_release(lab.settings.framenet, lab.tokenizer)
-    links = borrowing(lab, placed, "predicate to element")
-    batches = make_batches(inputs, lab.tokenizer)
+    placed, batches = frame_sentences(lab)
+    links = borrowing(lab, placed, FORWARD)
     return np.nanmean(observe_cached(lab.encoder(), batches, {"": links})[""].excess, axis=0)
 
 

@@ -51,13 +51,7 @@ RESET_ROWS = 2000  # with so many a score is known to 2 points, and its differen
 def run(lab: Lab) -> None:
     """Measure, record and judge all of §4.3, controls included."""
     epochs = lab.settings.profile.recipe_of("normal").epochs
-    rows = lab.rows_used()
-    lab.fact(rows=rows, learned=lab.learned, random_start_epochs=epochs)
-    counts = {
-        task: {"trained on": rows[task.name]["train"], "scored on": rows[task.name]["dev"]}
-        for task in lab.tasks
-    }
-    lab.record("rows", counts, by=("task", "kind"), unit="count")
+    lab.fact(rows=lab.rows_used(), learned=lab.learned, random_start_epochs=epochs)
     record_maps(lab)
     record_padding(lab)
     record_scores(lab)
@@ -396,7 +390,7 @@ def share_ahead(
 
 def record_resets(lab: Lab) -> None:
     """Change of the score with layers reset, and the last two layers' cost above that of all others."""
-    layers, above, changes, counts = lab.config.num_hidden_layers, {}, {}, {}
+    layers, above, changes = lab.config.num_hidden_layers, {}, {}
     if layers < 3 or not has_own_layers(lab.encoder()):
         missing = "more than two layers, each with weights of its own"
         lab.judge("last-layers-gain", {}, unmet=missing)
@@ -406,7 +400,6 @@ def record_resets(lab: Lab) -> None:
     for task in track(lab.tasks, "resetting layers"):
         rows, seed = lab.rows(task, "swept", RESET_ROWS), lab.resampling_seed(task)
         labels, by_run, scores = lab.labels(task, "swept", RESET_ROWS), [], []
-        counts[task] = len(rows)
         for number in lab.trainings(task):
             logits = logits_with_reset(lab, task, list(groups.values()), number, rows)
             answers = predictions(task, logits)
@@ -419,7 +412,6 @@ def record_resets(lab: Lab) -> None:
         above[task] = means.pop("above")
         changes[task] = means
     lab.record("change of the score with layers reset", changes, by=("task", "kind"), unit="gain")
-    lab.record("rows on which layers are reset", counts, by=("task",), unit="count")
     what = "cost of resetting the last two layers above that of all others"
     lab.record(what, above, by=("task",), unit="gain")
     lab.judge("last-layers-gain")

@@ -5,7 +5,7 @@ and where each head's attention goes. ``compare``: what follows from it, in the 
 section, and :func:`run`, which records and judges all of it. ``figures``: the figures of the page.
 """
 
-from ..annotation.inputs import LINGUISTIC, TOKEN_TYPES, token_types
+from ..annotation.inputs import TOKEN_TYPES, token_types
 from .compare import run
 from .measure import (
     DESTINATIONS,
@@ -13,6 +13,5 @@ from .measure import (
     Flow,
     in_even_shares,
     marks,
-    measurements,
     side_by_side,
 )

@@ -30,7 +30,7 @@ from ..statistics import (
     p_is,
 )
 from ..verdicts import CLAIMS, WEIGHT, Support, some_head, too_few
-from .release import PAPER, RULES, FrameSentence, Span, extract, load_release, only_complements
+from .release import RULES, FrameSentence, Span, extract, load_release, only_complements
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -89,11 +89,6 @@ class FramePlaces:
             cells = [cells_between(self.predicate, element) for element in self.elements]
         predicate_first = np.hstack(cells)
         return predicate_first if direction == FORWARD else predicate_first[::-1]
-
-
-def place_release(source: str, tokenizer: Any) -> tuple[list[FramePlaces], Dataset]:
-    """The sentences of a release that the paper's rules leave; see :func:`place`."""
-    return place(extract(load_release(source), PAPER), tokenizer)
 
 
 def place(

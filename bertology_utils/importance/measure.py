@@ -214,10 +214,9 @@ def record_sizes(lab: Lab, task: Task, runs: Sequence[ablations.Heads]) -> None:
 def record_shares_by_ablation(
     lab: Lab, task: Task, sweeps: Mapping[str, Sequence[Sweep]], labels: np.ndarray
 ) -> None:
-    """The head's own share by each ablation, on the same runs and examples, and with the ablation among the components."""
+    """The head's own share by 1/L, and on the same runs and examples with the ablation among the components."""
     seed = lab.settings.seed
-    alone = {way: (name,) for way, name in zip(ablations.WAYS, ABLATIONS, strict=True)}
-    designs: dict[str, tuple[str, ...]] = alone | {"all ways": ABLATIONS}
+    designs = {"uniform": ABLATIONS[:1], "all ways": ABLATIONS}
     for name, chosen in designs.items():
         several = {each: sweeps[each] for each in chosen}
         effects = components.in_own_scale(effects_on_parts(task, several, labels, seed))
@@ -232,13 +231,10 @@ def record_sinks(lab: Lab, runs: Mapping[Task, list[ablations.Heads]]) -> None:
         for claim in ("sinks-enlarged", "effect-follows-change"):
             lab.judge(claim, {}, unmet="a run that was swept by every ablation")
         return
-    counts = {task: [int(one.rests.sum()) for one in several] for task, several in runs.items()}
-    what = "heads that rest on [CLS]"
-    lab.record(what, counts, ("task", "training"), unit="count", tolerance=2)
     times = ablations.in_multiples(every, seed)
     what = "effects by 1/L in multiples of another way"
     lab.record(what, times, ("state", "kind"), unit="ratio over heads", tolerance=0.2)
-    fewest = min(min(several) for several in counts.values())
+    fewest = min(int(one.rests.sum()) for one in every)
     unmet = ""
     if fewest < ablations.FEWEST_SINKS:
         unmet = f"heads that rest on [CLS]: {fewest} in a run, of {ablations.FEWEST_SINKS} at least"

@@ -7,6 +7,4 @@ as Clark et al. (2019) ask it, on the tasks' rows or, for any encoder, on a tree
 its figures, with Figure 7.
 """
 
-from .measure import links_of, measurements, run
-
-__all__ = ["links_of", "measurements", "run"]
+from .measure import links_of, run

@@ -31,14 +31,17 @@ from ..models import check
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-# What loses attention: all of the sink's; of the sink's and of the words' as much as both have in a
-# row; of a random half of the words as much as carries what the sink carries, by norm.
-CUT_FROM = ("the sink", "part of the sink", "words", "words of the sink's norm")
+# What loses attention: all of the sink; words, as much as the sink has in a row, or all that they
+# have; of a random half of the words as much as carries what the sink carries, by norm.
+CUT_FROM = ("the sink", "words", "words of the sink's norm")
 # What gets it: nothing does, so that rows sum to less than 1; what is left of the row, in
 # proportion; or all tokens alike, which adds the mean of their value vectors.
 INSTEAD = ("nothing", "the rest", "the mean")
 # (cut from, instead), in the order of all arrays.
-CUTS = (*((one, instead) for one in CUT_FROM[:3] for instead in INSTEAD), (CUT_FROM[3], INSTEAD[0]))
+CUTS = (
+    *((CUT_FROM[0], instead) for instead in INSTEAD),
+    *((one, INSTEAD[0]) for one in CUT_FROM[1:]),
+)
 
 
 @dataclass(frozen=True)
@@ -50,13 +53,11 @@ class Cuts:
         outputs: after each cut, shape (examples, cuts, labels).
         gone: share of all attention that is cut, mean over heads and tokens, shape (examples, cuts,
             layers).
-        sink: share of all attention that the sink has in the same pass before it is cut, same shape.
     """
 
     whole: np.ndarray
     outputs: np.ndarray
     gone: np.ndarray
-    sink: np.ndarray
 
 
 def cut_attention(
@@ -108,13 +109,12 @@ def cut_attention(
         order = word_order(masks[:, 1], batch.index, seed)
         outputs, shares = [_outputs(model, batch)], []
         for source, instead in cuts:
-            measured: list[torch.Tensor] = []  # of every layer, (examples, 2)
+            measured: list[torch.Tensor] = []  # of every layer, (examples,)
 
             def edit(layer: int, given: torch.Tensor) -> torch.Tensor:
                 maps = now["maps"]
                 gone = part_to_cut(maps, norms.lengths, masks, order, source)
-                parts = gone, maps * masks[:, None, None, 0]
-                measured.append(torch.stack([_share(part, batch) for part in parts], dim=1))
+                measured.append(_share(gone, batch))
                 kept = put_instead(maps, gone, batch, instead)
                 return (
                     (kept.to(now["values"].dtype) @ now["values"]).transpose(1, 2).to(given.dtype)
@@ -125,12 +125,12 @@ def cut_attention(
             ):
                 outputs.append(_outputs(model, batch))
             shares.append(torch.stack(measured, dim=1))
-        # (examples, 1 + cuts, labels) and (examples, cuts, layers, 2)
+        # (examples, 1 + cuts, labels) and (examples, cuts, layers)
         found = torch.stack(outputs, dim=1), torch.stack(shares, dim=1)
         by_example = zip(*(part.cpu().numpy() for part in found), strict=True)
         rows |= dict(zip(batch.index, by_example, strict=True))
     given, parts = (np.stack([rows[at][part] for at in sorted(rows)]) for part in (0, 1))
-    return Cuts(given[:, 0], given[:, 1:], parts[..., 0], parts[..., 1])
+    return Cuts(given[:, 0], given[:, 1:], parts)
 
 
 def part_to_cut(
@@ -138,9 +138,8 @@ def part_to_cut(
 ) -> torch.Tensor:
     """The part of a layer's maps that goes.
 
-    "Part of the sink" and "words": in each row as much as the sink and the words both have, so that
-    not all of a strong sink goes. From words it goes wordpiece by wordpiece, so that those that are
-    cut are gone.
+    "Words": in each row as much as the sink has, or all that the words have. It goes wordpiece by
+    wordpiece, so that those that are cut are gone.
 
     Args:
         maps: shape (examples, heads, tokens, tokens).
@@ -163,10 +162,7 @@ def part_to_cut(
             torch.einsum("ehqk,ehk->ehq", part, lengths)[..., None] for part in (to_sink, half)
         )
         return half * (carried / available.clamp(min=tiny)).clamp(max=1)
-    of_sink = to_sink.sum(dim=3, keepdim=True)
-    mass = torch.minimum(of_sink, to_words.sum(dim=3, keepdim=True))
-    if source == "part of the sink":
-        return to_sink * (mass / of_sink.clamp(min=tiny))
+    mass = torch.minimum(to_sink.sum(dim=3, keepdim=True), to_words.sum(dim=3, keepdim=True))
     order = order[:, None, None].expand_as(maps)
     in_order = to_words.gather(3, order)
     # What is still to be cut when a word's turn comes.

@@ -27,7 +27,7 @@ from ..statistics import (
     whole_and_resampled,
 )
 from ..verdicts import PRETRAINED, WEIGHT, no_sink, unlearned
-from .carried import DEFINITIONS, KINDS, MARKS, Carried, Mixing, carried
+from .carried import KINDS, MARKS, Carried, Mixing, carried
 from .cuts import CUTS, Cuts, cut_attention
 from .links import RUNS as LINK_RUNS
 from .links import (
@@ -243,7 +243,7 @@ def record_destinations(lab: Lab, models: Models) -> None:
 
 
 def record_falls(lab: Lab, models: Models, shares: Mapping[str, float]) -> None:
-    """What special tokens and punctuation lose from weight to norm, and what fine-tuning gives [CLS]; four controls.
+    """What special tokens and punctuation lose from weight to norm; four controls.
 
     These are projections, which see that vectors cancel; lengths exchanged among an input's tokens;
     random weights; and every head by itself.
@@ -266,12 +266,6 @@ def record_falls(lab: Lab, models: Models, shares: Mapping[str, float]) -> None:
     for way in COUNTED:
         of_cls = by_state(models, lambda task, one: share(task, one, way))
         lab.record(f"share of [CLS], by {way}", of_cls, by=rows, unit="share")
-        rises = over_trainings(
-            models[TUNED],
-            lambda task, one: share(task, one, way) - share(task, models[PRETRAINED][task][0], way),
-        )
-        what = f"rise of [CLS] by {way} in fine-tuning"
-        lab.record(what, rises, by=("task",), unit="difference")
     for claim, kind, end in (
         ("norm-cls", "[CLS]", "norm"),
         ("norm-sep", "[SEP]", "norm"),
@@ -380,7 +374,6 @@ def record_cuts(lab: Lab, special: Mapping[Task, Sequence[np.ndarray]], sink: st
     moved: dict[Task, dict[str, Estimate]] = {}
     farther: dict[Task, dict[str, Estimate]] = {}
     gone: dict[Task, dict[str, float]] = {}
-    part_of_sink: dict[Task, float] = {}
     for task in track(lab.tasks, "cutting"):
         masks = [(one[at], ~one.any(axis=0)) for one in special[task]]
         rows, seed = lab.lazy_batches(task, lab.rows(task, "measured")), lab.resampling_seed(task)
@@ -397,14 +390,11 @@ def record_cuts(lab: Lab, special: Mapping[Task, Sequence[np.ndarray]], sink: st
             )
             for name in PREDICTED
         }
-        # Mean over runs, examples and layers, each (cuts,).
-        shares = [(one.gone.mean(axis=(0, 2)), one.sink.mean(axis=(0, 2))) for one in runs]
-        cut, had = np.mean(shares, axis=0)
+        # Mean over runs, examples and layers, shape (cuts,).
+        cut = np.mean([one.gone.mean(axis=(0, 2)) for one in runs], axis=0)
         gone[task] = {
             names[n]: cut[n] for n, (_, instead) in enumerate(CUTS) if instead == "nothing"
         }
-        part = CUTS.index(("part of the sink", "nothing"))
-        part_of_sink[task] = cut[part] / had[part]
     positive = {
         task: {name: from_doublings(one) for name, one in kinds.items()}
         for task, kinds in pooled(moved).items()
@@ -415,8 +405,6 @@ def record_cuts(lab: Lab, special: Mapping[Task, Sequence[np.ndarray]], sink: st
     lab.record(what, farther, by=rows_by, state=TUNED, unit="doublings", tolerance=0.02)
     lab.judge("sink-noop")
     lab.record("share of attention that is cut", gone, by=rows_by, state=TUNED, unit="share")
-    what = "share of the sink's attention that is cut with part of the sink"
-    lab.record(what, part_of_sink, by=("task",), state=TUNED, unit="share")
 
 
 # Mixing
@@ -424,9 +412,6 @@ def record_cuts(lab: Lab, special: Mapping[Task, Sequence[np.ndarray]], sink: st
 
 def record_mixing(lab: Lab, models: Models) -> None:
     """How much of a token's new vector comes from other tokens, by what is counted; against random weights."""
-    ratios = {state: mean_of_models(models[state], lambda one: one["mixing"]) for state in models}
-    over = ("layer", "kind")
-    lab.record("mixing ratio", ratios, by=("state",), over=over, kinds=DEFINITIONS)
 
     def ratio(task: Task, one: Found, at: int) -> Bootstrap:
         return bootstrap_mean(one["mixing"][..., at].mean(axis=1), lab.resampling_seed(task))

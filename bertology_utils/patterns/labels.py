@@ -60,10 +60,10 @@ def pictures(maps: pd.DataFrame) -> list[Picture]:
     ]
 
 
-def disputed(one: str, other: str) -> pd.DataFrame:
-    """The labelled maps that one annotator calls one pattern and the other annotator the other."""
+def disputed() -> pd.DataFrame:
+    """The labelled maps that one annotator calls vertical and the other heterogeneous."""
     maps = load_maps()
-    both = maps[["first", "second"]].isin([one, other]).all(axis=1)
+    both = maps[["first", "second"]].isin(["vertical", "heterogeneous"]).all(axis=1)
     return maps[both & (maps["first"] != maps["second"])]
 
 

@@ -217,17 +217,16 @@ def extremes(shares: Mapping[Task, Sequence[Bootstrap]]) -> dict[tuple[Task, str
 # Do the patterns repeat, across heads and across tasks? ---
 
 
-def usual_patterns(one_hot: np.ndarray) -> np.ndarray:
-    """The pattern that each head shows most often: indices into PATTERNS, shape (layers, heads).
+def _usual(one_hot: np.ndarray, seed: Seed) -> np.ndarray:
+    """The pattern that each head shows most often in the examples as they are, then in resampled ones.
 
     Args:
         one_hot: shape (examples, layers, heads, patterns).
+        seed: of the resampling.
+
+    Returns:
+        Indices into PATTERNS, shape (1 + resamples, layers, heads).
     """
-    return one_hot.mean(axis=0).argmax(axis=-1)
-
-
-def _usual(one_hot: np.ndarray, seed: Seed) -> np.ndarray:
-    """:func:`usual_patterns` of the examples as they are, then of resampled ones: shape (1 + resamples, layers, heads)."""
     return means_with_gaps(one_hot, seed).argmax(axis=-1)
 
 
@@ -351,7 +350,7 @@ def record_labels(lab: Lab) -> None:
     lab.record("share of labels", shares, by=("kind",), **AS_SHARE)
     by_norm = label_shares(natural_maps("norm"), lab.settings.seed)
     lab.record("share of labels by norm", by_norm, by=("kind",), **AS_SHARE)
-    disputed = labels.disputed("vertical", "heterogeneous")
+    disputed = labels.disputed()
     settled = int((disputed["pattern"] == "vertical").sum())
     counts = {"all": len(disputed), "settled as vertical": settled}
     what = "maps called vertical once and heterogeneous once"
@@ -435,10 +434,8 @@ def record_shares(
 def record_random_weights(
     lab: Lab, random: Observed, after: Mapping[Task, Sequence[Observed]]
 ) -> None:
-    """Shares with random weights, and how many more maps are heterogeneous there than in each run, as named."""
+    """How many more maps are heterogeneous with random weights than in each run, as named."""
     task, at = lab.tasks[0], PATTERNS.index("heterogeneous")
-    shares = random[NETWORK].one_hot.mean(axis=(0, 1, 2))
-    lab.record("share of maps, random weights", shares, **EACH_PATTERN)
 
     def heterogeneous(one: Observed) -> Bootstrap:
         by_example = one[NETWORK].one_hot[..., at].mean(axis=(1, 2))
@@ -460,13 +457,10 @@ def record_repetition(
     runs = {task: [one[NETWORK].one_hot for one in several] for task, several in after.items()}
     untrained = random[NETWORK].one_hot
 
-    what = "coverage by the two commonest patterns"
     covered = over_trainings(runs, lambda task, one: coverage(one, seeds[task]))
-    lab.record(what, covered, by=("task",), **AS_SHARE)
     heads, seed = untrained[0, ..., 0].size, lab.settings.seed
     possible = {task: possible_patterns(task).sum() for task in lab.tasks}
     by_chance = {task: coverage_by_chance(heads, possible[task], seed) for task in lab.tasks}
-    lab.record(f"{what}, at random", by_chance, by=("task",), unit="share")
     least = coverage(untrained, seeds[lab.tasks[0]]).value
     above = {task: share - max(by_chance[task], least) for task, share in covered.items()}
     lab.judge("repeat-heads", above, unit="difference of shares")

@@ -6,7 +6,6 @@ A head that is removed gives zero here, as in pruning proper: its weights can th
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,7 @@ from ..drift.measure import EMBEDDINGS, logits_with_reset
 from ..glue import Task, predictions, sample
 from ..models import predict_logits
 from . import spec
-from .spec import ANY, SMALLEST, Pruning, prunings_of, runs_of
+from .spec import Pruning, prunings_of, runs_of
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -30,9 +29,7 @@ if TYPE_CHECKING:
 EVALUATED = 2000  # rows that are answered, where so many are swept
 STEPS = 8  # on the way to a model without heads; the fourth is without half of them
 RANDOM_ORDERS = 3
-RANKED, RANDOM_ORDER, ANOTHER_RUN = "ranked again", "random", "another run's"
-# Weights that are set to zero after fine-tuning.
-AFTER = tuple(Pruning(kind, size) for kind in (SMALLEST, ANY) for size in (0.2, 0.4, 0.6, 0.8))
+RANKED, RANDOM_ORDER = "ranked again", "random"
 
 
 def evaluated(lab: Lab, task: Task) -> Dataset:
@@ -136,17 +133,13 @@ def orders_of(lab: Lab, task: Task, number: int) -> dict[str, list[list[Head]]]:
     seed, step = lab.settings.seed, -(-layers * heads // STEPS)
     rows = lab.lazy_batches(task, sample(lab.rows(task, "train"), spec.RANKED_ON, seed))
 
-    def ranked(at: int) -> list[Head]:
-        tuned = lab.lazy_classifier(task, seed_offset=at)
-        return [(int(layer), int(head)) for layer, head in cached(pruning_order, tuned, rows, step)]
-
     def drawn(at: int) -> list[Head]:
         every = np.random.default_rng((seed, number, at)).permutation(layers * heads)
         return [divmod(int(one), heads) for one in every]
 
-    orders = {RANKED: [ranked(number)], RANDOM_ORDER: [drawn(at) for at in range(RANDOM_ORDERS)]}
-    others = [at for at in runs_of(lab, task) if at != number]
-    return orders | ({ANOTHER_RUN: [ranked(others[0])]} if others else {})
+    tuned = lab.lazy_classifier(task, seed_offset=number)
+    ranked = [(int(layer), int(head)) for layer, head in cached(pruning_order, tuned, rows, step)]
+    return {RANKED: [ranked], RANDOM_ORDER: [drawn(at) for at in range(RANDOM_ORDERS)]}
 
 
 def pruning_order(model, batches: Sequence[Batch], step: int) -> list[Head]:
@@ -167,42 +160,3 @@ def pruning_order(model, batches: Sequence[Batch], step: int) -> list[Head]:
             importance = spec.importance(model, batches)
         gone += sorted(left, key=lambda head: importance[head])[:step]
     return gone
-
-
-# Weights
-
-
-def answers_pruned_after(lab: Lab, task: Task) -> np.ndarray:
-    """Answers of models whose weights are pruned after fine-tuning, by :data:`AFTER`: (prunings, runs, rows)."""
-    logits = [
-        cached(
-            logits_pruned,
-            lab.lazy_classifier(task, seed_offset=number),
-            inputs_of(lab, task),
-            AFTER,
-            lab.settings.seed + number,
-        )
-        for number in runs_of(lab, task)
-    ]
-    return predictions(task, np.stack(logits, axis=1))
-
-
-def logits_pruned(
-    model, batches: Sequence[Batch], prunings: Sequence[Pruning], seed: int
-) -> np.ndarray:
-    """Outputs of a classifier without the weights that each pruning takes, (prunings, examples, labels).
-
-    Args:
-        model: classifier in evaluation mode.
-        batches: inputs.
-        prunings: of weights.
-        seed: of random weights.
-    """
-    outputs = []
-    for one in prunings:
-        pruned = copy.deepcopy(model)
-        spec.keep_zero(
-            pruned, spec.weight_masks(pruned, one.size, None if one.kind == SMALLEST else seed)
-        )
-        outputs.append(predict_logits(pruned, batches))
-    return np.stack(outputs)

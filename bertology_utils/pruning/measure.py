@@ -20,7 +20,6 @@ from .alike import closer_within, distances_of
 from .answers import RANDOM_ORDER, RANKED, heads_after
 from .skill import Skill
 from .spec import (
-    ANY,
     BAD,
     FROZEN_THIRD,
     GOOD,
@@ -28,7 +27,6 @@ from .spec import (
     RANDOM,
     SMALLEST,
     SMALLEST_40,
-    Pruning,
     prunings_of,
 )
 
@@ -229,23 +227,15 @@ def record_layers(lab: Lab, tasks: Sequence[Task]) -> None:
 
 
 def record_weights(lab: Lab, tasks: Sequence[Task]) -> None:
-    """Skill kept without weights: the smallest or random ones after fine-tuning, the smallest before it."""
-    shares, before = By(), {}
-    for task in track(tasks, "pruning weights"):
-        skill, after = skill_of(lab, task), answers.answers_pruned_after(lab, task)
-        shares[task] = {f"{kind}, after": {} for kind in (SMALLEST, ANY)}
-        for pruning, pruned in zip(answers.AFTER, after, strict=True):
-            shares[task][f"{pruning.kind}, after"][percent(pruning)] = skill.kept(pruned)
-        if SMALLEST_40 in prunings_of(lab, 0):
-            before[task] = skill.kept(answers.pruned_answers(lab, task, SMALLEST_40))
-            shares[task][f"{SMALLEST}, before"] = {percent(SMALLEST_40): before[task]}
-    lab.record("skill kept with weights set to zero", shares, **BY)
-    lab.judge("weights-gone", before, unit="skill")
-
-
-def percent(pruning: Pruning) -> str:
-    """How much a pruning takes."""
-    return f"{100 * pruning.size:.0f}"
+    """Skill kept by runs whose smallest weights are zero from the start."""
+    shares = {}
+    if SMALLEST_40 in prunings_of(lab, 0):
+        for task in track(tasks, "pruning weights"):
+            pruned = answers.pruned_answers(lab, task, SMALLEST_40)
+            shares[task] = skill_of(lab, task).kept(pruned)
+    labels = {"state": f"{SMALLEST}, before", "kind": "40"}
+    lab.record("skill kept with weights set to zero", shares, ("task",), **labels, **SHARE)
+    lab.judge("weights-gone", shares, unit="skill")
 
 
 def spared(lab: Lab) -> dict[str, float]:

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from ..finetune import Training
     from ..lab import Lab
 
-FROZEN, SMALLEST, ANY = "frozen", "smallest weights", "random weights"
+FROZEN, SMALLEST = "frozen", "smallest weights"
 # Of heads, those that are kept.
 GOOD, RANDOM, BAD = "good heads", "random heads", "bad heads"
-KINDS = (FROZEN, SMALLEST, ANY, GOOD, RANDOM, BAD)
+KINDS = (FROZEN, SMALLEST, GOOD, RANDOM, BAD)
 RANKED_ON = 256  # training rows that say how important a head is
 
 
@@ -40,7 +40,7 @@ class Pruning:
     Attributes:
         kind: "frozen": the embeddings and the lowest layers stay as they are. "smallest weights":
             of every matrix of the encoder's layers those of the smallest magnitude are zero (Gordon
-            et al., 2020, §2); "random weights": any. "good heads", "bad heads": only the most, or
+            et al., 2020, §2). "good heads", "bad heads": only the most, or
             the least important ones are kept, by their gradients in the same run without pruning
             (Prasanna et al., 2020, §3); "random heads": any.
         size: the share that is frozen or goes, from 0 to 1.
@@ -74,8 +74,8 @@ class Pruning:
         """
         if self.kind == FROZEN:
             return {}
-        if self.kind in (SMALLEST, ANY):
-            return weight_masks(model, self.size, None if self.kind == SMALLEST else training.seed)
+        if self.kind == SMALLEST:
+            return weight_masks(model, self.size)
         return head_masks(model, self.kept_heads(training))
 
     def hold(self, model: PreTrainedModel, masks: Mapping[str, torch.Tensor]) -> None:
@@ -185,28 +185,19 @@ def layers_of(model: PreTrainedModel) -> Any:  # torch knows a list of modules, 
     return layers
 
 
-def weight_masks(
-    model: PreTrainedModel, size: float, seed: int | None = None
-) -> dict[str, torch.Tensor]:
+def weight_masks(model: PreTrainedModel, size: float) -> dict[str, torch.Tensor]:
     """True for the weights that are kept, by parameter, for every matrix of the encoder's layers.
 
     Args:
         model: BERT, or built like it.
-        size: the share of each matrix that goes.
-        seed: of a random choice; those of the smallest magnitude if None.
+        size: the share of each matrix that goes, those of the smallest magnitude.
     """
     import torch
 
-    generator = None if seed is None else torch.Generator().manual_seed(seed)
     masks, prefix = {}, f"{model.base_model_prefix}.encoder.layer"
     for name, weight in layers_of(model).named_parameters():
         if weight.dim() == 2:
-            rank = (
-                weight.detach().abs().cpu()
-                if generator is None
-                else torch.rand(weight.shape, generator=generator)
-            )
-            order = rank.flatten().argsort(stable=True)
+            order = weight.detach().abs().cpu().flatten().argsort(stable=True)
             mask = torch.ones(order.numel(), dtype=torch.bool)
             mask[order[: round(size * order.numel())]] = False
             masks[f"{prefix}.{name}"] = mask.view(weight.shape)
