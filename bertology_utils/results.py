@@ -164,6 +164,11 @@ class Results:
         return "MiniLM" if model == "embedded" else Path(model).name
 
     @property
+    def weight(self) -> str:
+        """What an attention map of this run holds, as axes call it."""
+        return "share by norm" if self.content["settings"].get("attention") == "norm" else "weight"
+
+    @property
     def entries(self) -> list[Entry]:
         """Numbers with their labels, as :func:`entries_of` makes them."""
         return self.content["rows"]

@@ -50,6 +50,8 @@ _JUDGING = [str(number) for number in sorted({one.notebook for one in CLAIMS.val
 # stay as they are.
 _SIGNS = {r"<(?=[A-Za-z/!?])": "&lt;", r"(?<=\])\(": r"\\(", r"\$": r"\\$"}
 
+NUMBER = r"\d+(?:\.\d+)?"  # in a text
+
 
 def evidence(root: Path, place: str) -> Results:
     """The evidence at a place: a notebook's, by its number, or a file below ``results/``.
@@ -104,15 +106,26 @@ def count(root: Path, _: str) -> list[str]:
 
 
 def untestable(root: Path, _: str) -> list[str]:
-    """The claims of papers that could not be tested, by what is missing; notebooks may differ in its numbers."""
-    found: dict[str, tuple[str, list[str]]] = {}
+    """The claims of papers that could not be tested, by what is missing; where notebooks differ in a number, from the lowest to the highest."""
+    found: dict[str, tuple[list[str], list[str]]] = {}
     for (name, _), one in all_verdicts(root).items():
         if one["outcome"] == UNTESTABLE and not CLAIMS[name].is_control:
             reason = one["why"].removeprefix("missing: ")
-            _, claims = found.setdefault(re.sub(r"\d", "", reason), (reason, []))
+            reasons, claims = found.setdefault(re.sub(NUMBER, "", reason), ([], []))
+            reasons.append(reason)
             claims.append(CLAIMS[name].text)
-    rows = [[reason, "; ".join(claims)] for reason, claims in found.values()]
+    rows = [[with_ranges(reasons), "; ".join(claims)] for reasons, claims in found.values()]
     return table(["what is missing", "for which claims"], rows)
+
+
+def with_ranges(texts: Sequence[str]) -> str:
+    """Texts that differ in their numbers as one, each number from its lowest to its highest: "0.7 to 0.8"."""
+    ends = [
+        dict.fromkeys([min(each, key=float), max(each, key=float)])
+        for each in zip(*(re.findall(NUMBER, text) for text in texts), strict=True)
+    ]
+    ranges = iter(ends)
+    return re.sub(NUMBER, lambda _: " to ".join(next(ranges)), texts[0])
 
 
 def confirmation(root: Path, place: str) -> list[str]:

@@ -85,7 +85,8 @@ def test_a_table_has_a_column_for_each_task_and_a_row_for_each_label(checkout):
         "\n"
     )
     assert head.split(" | ")[2:] == ["MRPC", "STS-B", "SST-2", "QQP", "RTE", "QNLI", "MNLI-m |"]
-    assert rows[0].startswith("| rows | trained on |") and rows[1].startswith("|  | scored on |")
+    assert rows[0].startswith("| lead of the last two layers' change | layer 5 above 1 |")
+    assert rows[1].startswith("|  | layer 5 above 2 |")
 
 
 def test_if_one_page_cannot_be_written_all_stay_as_they_were(checkout):

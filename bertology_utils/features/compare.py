@@ -347,7 +347,7 @@ def record_changes(lab: Lab, before: Before, after: After, stripes: StripesOfRun
 
 def record_turned(lab: Lab, before: Before, after: After) -> None:
     """The head of each run that turned to a type most, and what it gave that type before fine-tuning."""
-    weights: dict[str, dict[Task, dict[str, Estimate]]] = {kind: {} for kind in MORE_ATTENDED}
+    weights: dict[str, dict[str, dict[Task, Estimate]]] = {state: {} for state in STATES}
     ranks: dict[str, dict[Task, list[int]]] = {kind: {} for kind in MORE_ATTENDED}
     for kind in MORE_ATTENDED:
         for task, runs in after.items():
@@ -357,10 +357,12 @@ def record_turned(lab: Lab, before: Before, after: After) -> None:
                 continue
             each = [turned_head(had[there], one.on(kind)[there], one.seed) for one in runs]
             ranks[kind][task] = [rank for _, rank, _ in each]
-            weights[kind][task] = {
-                state: mean_over_seeds([means[state] for *_, means in each]) for state in STATES
-            }
-    lab.record(TURNED, weights, by=("kind", "task", "state"), unit="weight")
+            for state in STATES:
+                mean = mean_over_seeds([means[state] for *_, means in each])
+                weights[state].setdefault(kind, {})[task] = mean
+    for state, of_kinds in weights.items():
+        unit = "difference" if state == STATES[-1] else "weight"
+        lab.record(TURNED, of_kinds, by=("kind", "task"), state=state, unit=unit)
     lab.record(RANK, ranks, by=("kind", "task", "training"), unit="count")
 
 

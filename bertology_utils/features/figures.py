@@ -105,7 +105,8 @@ def special_tokens_by_depth(results: Results) -> Figure:
     table = results.table(WEIGHTS, kind=list(LINES))
     by = ["state", "kind", "task", "layer"]
     table = table.groupby(by, sort=False, observed=True, as_index=False).value.mean()
-    panels = {f"{BERT}, pre-trained (published)": results.table(PUBLISHED)}
+    by_weight = results.weight == "weight"  # as the published panels are
+    panels = {f"{BERT}, pre-trained (published)": results.table(PUBLISHED)} if by_weight else {}
     panels |= {f"{model}, {state}": rows for state, rows in table.groupby("state", sort=False)}
     uniform = results.array(SHARES, state="random weights")[:, DESTINATIONS.index("[CLS]")].mean()
     size = (3.3 * len(panels), 3.2)
@@ -127,7 +128,7 @@ def special_tokens_by_depth(results: Results) -> Figure:
         ax.set_title(title, fontsize=10)
         ax.set(xlabel="layer")
         ax.grid(axis="y", color="#e6e8eb", lw=0.6)
-    axes[0, 0].set_ylabel("mean weight")
+    axes[0, 0].set_ylabel(f"mean {results.weight}")
     axes[0, 0].set_ylim(0, 1.12 * max(rows.value.max() for rows in panels.values()))
     _label(axes[0, -1], "uniform weight", (min(2, table.layer.max()), uniform), fontsize=8)
     return figure
@@ -144,10 +145,12 @@ def special_tokens_by_head(results: Results) -> Figure:
     heads = results.table(WEIGHTS, state="pre-trained", kind=list(LINES))
     task = "QQP" if "QQP" in set(heads.task) else heads.task.iloc[0]
     heads = plots.head_arrays(heads[heads.task == task], "kind")
-    panels = {f"{BERT}: {kind}": published_panel(kind) for kind in LINES}
+    panels = {}
+    if results.weight == "weight":  # as the published panels are
+        panels = {f"{BERT}: {kind}": published_panel(kind) for kind in LINES}
     panels |= {f"{results.model_title}: {kind}": heads[kind] for kind in LINES}
     most = max(float(np.nanmax(values)) for values in panels.values())
-    figure = plots.head_grid(panels, "mean weight", (0, most))
+    figure = plots.head_grid(panels, f"mean {results.weight}", (0, most))
     for ax in figure.axes[:-1]:
         ax.set_anchor("N")  # first layers side by side, also of encoders of several depths
     return figure
@@ -173,7 +176,7 @@ def gains(results: Results) -> Figure:
         for what, (label, colour, marker) in looks.items():
             ax.scatter(top[what], top.name, color=plots.COLOURS[colour], marker=marker, label=label)
         ax.axvline(0, color=plots.COLOURS["grey"], lw=0.8, zorder=0)
-        ax.set(title=kind, xlabel="rise of the weight by fine-tuning")
+        ax.set(title=kind, xlabel=f"rise of the {results.weight} by fine-tuning")
         ax.tick_params(axis="y", length=0)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
     return figure

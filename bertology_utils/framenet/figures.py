@@ -199,7 +199,9 @@ def two_controls(results: Results, count: int = 15) -> Figure:
     _on_one_scale(axes)
     looks = {
         "excess over other sentences' places": {"mfc": "white", "mec": COLOURS["grey"]},
-        "smaller of this and the excess over column means": {"color": COLOURS["blue"]},
+        "smaller of this and the same after column means are subtracted": {
+            "color": COLOURS["blue"]
+        },
         "the same, significantly above 0.02 (dotted)": {"color": COLOURS["orange"]},
     }
     handles = [plt.Line2D([], [], ls="", marker="o", ms=7, **look) for look in looks.values()]

@@ -94,7 +94,9 @@ def above_controls(results: Results, kinds: Sequence[str]) -> Figure:
         ax.axvline(WEIGHT, **BORDER)
         ax.axvline(0, **ZERO)
         ax.set_yticks(range(len(table)), table.name)
-        ax.set(title=kind, xlabel="excess weight along the link", ylim=(-0.6, HIGHEST - 0.4))
+        ax.set(
+            title=kind, xlabel=f"excess {results.weight} along the link", ylim=(-0.6, HIGHEST - 0.4)
+        )
         ax.grid(axis="y", color="#e6e8eb", lw=0.6)
         ax.tick_params(axis="y", length=0)
     for ax in axes[1:]:

@@ -316,11 +316,11 @@ def joined_scores(parts: Iterable[LinkScores]) -> LinkScores:
 
 
 def neighbour_weights(around: np.ndarray, inputs: Iterable[InputLinks], kind: str) -> np.ndarray:
-    """Weight on the neighbour on the links' side, shape (examples, layers, heads).
+    """Weight on the neighbour on the links' side, shape (examples, layers, heads); NaN for an example without links.
 
-    It is that of the token before and of the token after, as often as the second word of a link
-    comes before and after the first. A verb's subject mostly comes before it, and a head that
-    attends to the token after does not attend to it, however diagonal it is.
+    It is that of the token before and of the token after, as often as the second word of the
+    example's links comes before and after the first. A verb's subject mostly comes before it, and a
+    head that attends to the token after does not attend to it, however diagonal it is.
 
     Args:
         around: weights on the token before, the token itself and the one after, shape (examples,
@@ -328,7 +328,8 @@ def neighbour_weights(around: np.ndarray, inputs: Iterable[InputLinks], kind: st
         inputs: the links of every input.
         kind: of link.
     """
-    after = np.mean([link.forwards for by_type in inputs for link in by_type[kind]])
+    forwards = [[link.forwards for link in by_type[kind]] for by_type in inputs]
+    after = np.array([np.mean(each) if each else np.nan for each in forwards])[:, None, None]
     return (1 - after) * around[..., 0] + after * around[..., 2]
 
 
@@ -453,9 +454,12 @@ def record_links(lab: Lab, states: States, tuned: Runs) -> None:
         around = np.concatenate([one["flow"].neighbours for one in models.values()])
         for kind, tests_of_kind in tests[state].items():
             at = LINK_TYPES.index(kind)
-            along, beside = scores.along[:, at], neighbour_weights(around, links, kind)
+            along = scores.along[:, at]
             record = partial(lab.record, state=state, kind=kind)
-            weights = {ALONG: along, AHEAD: scores.ahead[:, at], NEIGHBOURS: beside}
+            weights = {ALONG: along, AHEAD: scores.ahead[:, at]}
+            if state == BEFORE:
+                weights[NEIGHBOURS] = neighbour_weights(around, links, kind)
+                rho[kind] = diagonal_correlation(along, weights[NEIGHBOURS], seed)
             for what, values in weights.items():
                 if n := int(np.isfinite(values[:, 0, 0]).sum()):
                     unit = "share" if what == AHEAD else "weight"
@@ -464,8 +468,6 @@ def record_links(lab: Lab, states: States, tuned: Runs) -> None:
             controls = ABOVE_PLACES, CENTRED, ABOVE_RIVALS
             for what, test in zip(controls, tests_of_kind, strict=False):
                 record(what, test.means, n=int(test.n.max()), unit="difference")
-            if state == BEFORE:
-                rho[kind] = diagonal_correlation(along, beside, seed)
     lab.record(RHO, rho, by=("kind",), state=BEFORE, unit="correlation")
     by_model = {BEFORE: tests[BEFORE]}
     learned = [several for task, several in tuned.items() if lab.learned[task]]

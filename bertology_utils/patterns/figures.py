@@ -70,11 +70,12 @@ def pattern_shares(results: Results) -> Figure:
     for row, task in enumerate(table.task.cat.categories):
         if task in PAPER:
             figure.axes[0].plot([100 - PAPER[task]] * 2, [row - 0.43, row + 0.43], **line)
-    handles: list[Artist] = [Patch(color=one) for one in COLOURS.values()]
-    names = [*PATTERNS, "where heterogeneous begins in the paper"]
-    figure.legends[0].remove()
-    handles.append(Line2D([], [], **line))
-    figure.legend(handles, names, loc="outside upper center", ncols=3)
+    if PAPER.keys() & set(table.task):
+        handles: list[Artist] = [Patch(color=one) for one in COLOURS.values()]
+        names = [*PATTERNS, "where heterogeneous begins in the paper"]
+        figure.legends[0].remove()
+        handles.append(Line2D([], [], **line))
+        figure.legend(handles, names, loc="outside upper center", ncols=3)
     return figure
 
 
@@ -93,7 +94,7 @@ def usual_patterns(results: Results) -> Figure:
                 look: dict[str, Any] = {"ha": "center", "va": "center", "fontweight": "bold"}
                 ax.text(head, layer, str(count), color="black" if light else "white", **look)
         ax.set_xticks(range(usual.shape[2]), axis_numbers(usual.shape[2]))
-        ax.set_title(f"{state}, {len(usual)} tasks")
+        ax.set_title(f"{state}, {len(usual)} task{'s' * (len(usual) > 1)}")
     axes[1].set_ylabel("")
     handles = [Patch(color=one) for one in COLOURS.values()]
     figure.legend(handles, PATTERNS, loc="outside lower center", ncols=len(PATTERNS), fontsize=9)
