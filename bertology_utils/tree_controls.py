@@ -199,8 +199,8 @@ def run(lab: Lab) -> None:
         name: [arcs_of_probe(tested.trees, new[at], some[at]) for at in layers]
         for name, some in probes.items()
     }
-    untrained = lab.encoder("normal")
-    random = [part.vectors(untrained, lab.tokenizer) for part in parts]
+    drawn_encoder = lab.encoder("normal")
+    random = [part.vectors(drawn_encoder, lab.tokenizer) for part in parts]
     found[RANDOM] = [
         arcs_of_probe(tested.trees, y, fit(x, fitted.trees)) for x, y in zip(*random, strict=True)
     ]

@@ -77,7 +77,9 @@ def notebooks_with_changed_rules() -> dict[str, str]:
     return changed
 
 
-def calls(options: argparse.Namespace, left_out: Mapping[str, str]) -> Iterator[list[str]]:
+def calls(
+    options: argparse.Namespace, left_out: Mapping[str, str] | None = None
+) -> Iterator[list[str]]:
     """The arguments of each run of ``python -m bertology_utils``.
 
     Args:
@@ -87,7 +89,7 @@ def calls(options: argparse.Namespace, left_out: Mapping[str, str]) -> Iterator[
     Raises:
         ValueError: a notebook that was asked for cannot be measured.
     """
-    notebooks = {one.number: one for one in find_notebooks()}
+    left_out, notebooks = left_out or {}, {one.number: one for one in find_notebooks()}
     chosen = [one.number for one in select(list(notebooks.values()), options.only)]
     measured = {number for _, numbers, _ in RUNS for number in numbers.split()}
     if options.only and (without := sorted(set(chosen) - measured)):

@@ -232,7 +232,7 @@ def number_by_task(run: Results, name: str) -> dict[str, str]:
     if claim.tasks:
         rows = [row for row in rows if row.get("task") in claim.tasks]
     if LEARNED in claim.needs:
-        learned = run.content["facts"].get("learned", {})
+        learned = run.content.get("facts", {}).get("learned", {})
         rows = [row for row in rows if learned.get(row.get("task"), True)]
     tasks = [row.get("task") for row in rows]
     if len(tasks) < 2 or None in tasks or len(set(tasks)) < len(tasks):

@@ -104,6 +104,14 @@ def loaded(folder):
     return load_encoder(str(folder)), load_tokenizer(str(folder))
 
 
+def place_release(tokenizer):
+    """The mini-FrameNet's sentences that the paper's rules keep, placed, and the model's inputs."""
+    from bertology_utils.framenet.measure import place
+    from bertology_utils.framenet.release import PAPER, extract, load_release
+
+    return place(extract(load_release("embedded"), PAPER), tokenizer)
+
+
 def random_classifier(folder, task, seed=0):
     """A classifier with weights far from uniform attention, so that its answers depend on every head."""
     import torch

@@ -11,7 +11,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from conftest import make_rows
+from conftest import make_rows, place_release
 from eight_models import parts_of
 
 import bertology_utils
@@ -29,7 +29,6 @@ from bertology_utils.framenet.measure import (
     FrameLinkAttention,
     borrowed_places,
     moved_places,
-    place_release,
 )
 from bertology_utils.glue import TASKS
 from bertology_utils.lab import Lab
@@ -134,7 +133,7 @@ def test_no_measurement_depends_on_batches(lab, tiny_bert):
 
 
 def test_every_measurement_can_be_kept(lab, tiny_bert):
-    model, (placed, _) = load_encoder(str(tiny_bert)), place_release("embedded", lab.tokenizer)
+    model, (placed, _) = load_encoder(str(tiny_bert)), place_release(lab.tokenizer)
     made = of_inputs(lab, model)
     of_frames = [FrameLinkAttention(places) for places in other_places(placed[:COUNT])]
     told = [fingerprint(one) for one in [*made().values(), *of_frames]]
@@ -161,7 +160,7 @@ def other_places(placed):
 
 
 def test_no_score_of_frame_links_depends_on_batches(lab):
-    placed, inputs = place_release("embedded", lab.tokenizer)
+    placed, inputs = place_release(lab.tokenizer)
     placed, batches = placed[:COUNT], in_batches(inputs.select(range(COUNT)), lab.tokenizer)
     model, results = lab.encoder().double(), {}
     for size, made in batches.items():

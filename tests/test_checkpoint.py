@@ -98,10 +98,14 @@ def test_it_must_fit_the_task_and_the_model(tiny_bert, tiny_classifier, tmp_path
         (f"cola={tiny_classifier}", {}, "unknown task 'cola'"),
         (f"rte={tiny_classifier}", {"trainings": 2}, "there is one training only"),
         (f"rte={other}", {}, "its vocab_size is 99"),
+        (f"qqp={tiny_classifier}", {"tasks": "rte,mnli"}, "qqp is none of the tasks mnli, rte"),
     ]
     for checkpoint, given, message in refused:
+        usual = {"model": str(tiny_bert), "data": "hub", "tasks": checkpoint.split("=")[0]}
         with pytest.raises(ValueError, match=re.escape(message)):
-            resolve(**{"model": str(tiny_bert), "checkpoint": checkpoint} | given)
+            resolve(**usual | {"checkpoint": checkpoint} | given)
+    both = usual | {"tasks": "qqp,rte", "checkpoint": f"qqp={tiny_classifier}"}
+    assert resolve(**both, trainings=3).trainings_of(TASKS["rte"]) == 3
 
 
 def test_results_name_the_number_of_trainings_of_each_task_where_they_differ(

@@ -151,8 +151,17 @@ def test_a_loss_of_a_regression_is_a_squared_error():
 def test_harm_is_decided_by_the_layer_that_costs_most():
     for z, error, outcome in ((SURE, 0.02, FAILS), (0, 0.02, UNDECIDED), (-SURE, 0.001, HOLDS)):
         runs = [with_gains({0: resampled(-z, -SCORE, error)}, (3,))] * 2
-        found = measure.no_harm(runs, range(3))
+        found = measure.no_harm({STSB: runs}, range(3))[STSB]
         assert found.outcome == outcome and found.number.startswith("layer 1 ")
+
+
+def test_harm_is_judged_with_the_variance_between_the_runs_of_all_tasks():
+    """Two runs that happen to agree say little where those of another task do not."""
+    alike = [with_gains({0: resampled(0, -0.004, 1e-4)}, (3,))] * 2
+    apart = [with_gains({0: resampled(0, gain, 1e-4)}, (3,)) for gain in (0.02, 0.06)]
+    (alone,) = measure.no_harm({STSB: alike}, range(3)).values()
+    assert alone.outcome == HOLDS
+    assert measure.no_harm({STSB: alike, MRPC: apart}, range(3))[STSB].outcome == UNDECIDED
 
 
 def needing(*heads):

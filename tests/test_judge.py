@@ -8,11 +8,11 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from made_up import SURE, many
+from made_up import SURE, estimate, many
 
 from bertology_utils.disabling import across
 from bertology_utils.glue import TASKS
-from bertology_utils.statistics import Bootstrap, Estimate
+from bertology_utils.statistics import Bootstrap, Estimate, many_test
 from bertology_utils.verdicts import (
     CLAIMS,
     FAILS,
@@ -214,10 +214,25 @@ def test_a_model_that_says_one_thing_or_was_right_a_few_times_did_not_learn():
 
 
 def test_no_variance_is_no_certainty():
-    """All of three examples alike say little; all of 320 say much."""
-    few, enough = (Bootstrap(1.0, np.ones(1000), n, 1) for n in (3, 320))
-    assert judge("sep-overtakes", {MRPC: few}).outcome == UNDECIDED
+    """Thirty examples that are all alike say much; fewer are an anecdote, whatever they say."""
+    few, enough = (Bootstrap(1.0, np.ones(1000), n, 1) for n in (29, 30))
+    assert judge("sep-overtakes", {MRPC: enough, QQP: few}).outcome == UNTESTABLE
+    assert judge("sep-overtakes", {MRPC: few}).why == "missing: examples: 29, of 30 at least"
     assert judge("sep-overtakes", {MRPC: enough}).outcome == HOLDS
+    heads = Bootstrap(0.9, np.ones(1000), 24, 1)  # of a small model, which are all that it has
+    assert judge("panels-rank", {"": heads}, unit="correlation over heads").outcome == HOLDS
+
+
+def test_of_tests_that_are_as_sure_the_most_extreme_number_is_told():
+    either = {"a": estimate(-90), "b": estimate(40)}
+    assert judge("effect-predicted", either, unit="difference").number.startswith("a -0.9")
+    outside = {MRPC: estimate(SURE, 0.1), QQP: estimate(SURE, 0.9)}  # the range ends at 0.61
+    assert judge("heterogeneous", outside).number.startswith("QQP ")
+
+
+def test_a_test_of_heads_without_an_example_is_no_test():
+    nothing = many_test(np.full((40, 2, 3), np.nan), 0.0, 1)
+    assert judge("norm-heads", {MRPC: nothing}).outcome == UNTESTABLE
 
 
 @pytest.mark.parametrize(

@@ -228,7 +228,7 @@ def test_agreement_between_tasks():
     )
     assert same.value == 1 and same.draws.min() > 0.6
     assert other.draws.max() < 0.6 and abs(other.value) < 0.4 and same.n == 120
-    np.testing.assert_array_equal(measure.usual_patterns(passes[0]), usual[0])
+    np.testing.assert_array_equal(measure._usual(passes[0], 1)[0], usual[0])
 
 
 def test_the_commonest_patterns_cover_more_heads_than_by_chance_only_where_they_do():

@@ -197,8 +197,8 @@ class Signed:
 def in_each(parts: Sequence[Signed]) -> dict[str, np.ndarray]:
     """Whether the model is "better", or "worse", without a head in each of several runs or tasks, or on their mean, as p values.
 
-    The statistic of a head is its smallest standardised gain. It has to beat the largest one of all
-    heads in any part: in the part in which a head does nothing it would be one of those (an
+    The part in which a head gains least, in standard deviations, decides about it. Its gain there is
+    compared with the largest gain that random signs give any head in any part (an
     intersection–union test for each head, Berger 1982, within the maximum statistic of Westfall and
     Young, 1993).
 

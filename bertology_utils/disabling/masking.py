@@ -102,7 +102,7 @@ def replace_outputs(
 
 
 def replacement(model, batches: Sequence[Batch], ablation: str) -> Instead:
-    """Output that each head gives instead when it is disabled.
+    """Output that each head gives instead when it is disabled; None for "uniform", which changes weights.
 
     Args:
         model: in evaluation mode.

@@ -164,9 +164,9 @@ def next_task(lab: Lab, task: Task) -> Task:
 def last_layers_lead(similarities: Sequence[np.ndarray], seed: Seed) -> dict[str, Estimate]:
     """By how much each of the last two layers changes more than each other layer, mean over runs.
 
-    The similarity of another layer minus that of one of the last two, by both ("layer 6 above 2"):
-    all are above 0 if these two change most. Layers are compared pair by pair, since the least of
-    several leads is biased towards failing.
+    For every pair of an earlier layer and one of the last two ("layer 6 above 2"), the similarity of
+    the earlier minus that of the later, which is above 0 if the later changed more. Layers are
+    compared pair by pair, since the least of several leads is biased towards failing.
 
     Args:
         similarities: of each run, shape (examples, layers, heads).

@@ -56,9 +56,9 @@ Tests = dict[str, dict[Task, list[ManyTest]]]  # by type, task and run, of every
 
 def run(lab: Lab) -> None:
     """Measure every model of a lab, and record and judge all of §4.4, controls included."""
-    encoder, random = lab.encoder(), lab.encoder("normal")
+    encoder, drawn = lab.encoder(), lab.encoder("normal")
     before = {task: observe_types(lab, encoder, task) for task in track(lab.tasks, "pre-trained")}
-    untrained = {task: observe_types(lab, random, task) for task in track(lab.tasks, "random")}
+    random = {task: observe_types(lab, drawn, task) for task in track(lab.tasks, "random")}
     after = {
         task: [observe_types(lab, model, task) for model in lab.lazy_classifiers(task)]
         for task in track(lab.tasks, "fine-tuned")
@@ -66,8 +66,8 @@ def run(lab: Lab) -> None:
     lab.fact(annotation=lab.annotator.name, learned=lab.learned)
     no_sep_sink = no_sink(type_in_even_shares(before.values(), "[SEP]"))
     stripes = {task: [stripes_of(one) for one in runs] for task, runs in after.items()}
-    record_weights(lab, before, after, untrained)
-    record_stripes(lab, before, stripes, untrained)
+    record_weights(lab, before, after, random)
+    record_stripes(lab, before, stripes, random)
     record_depth(lab, after)
     record_separators(lab, after, no_sep_sink)
     record_changes(lab, before, after, stripes)
@@ -75,7 +75,7 @@ def run(lab: Lab) -> None:
     judge_blindness(lab, before, after)
 
 
-def record_weights(lab: Lab, before: Before, after: After, untrained: Before) -> None:
+def record_weights(lab: Lab, before: Before, after: After, random: Before) -> None:
     """What each type gets from every head, and where each layer's attention goes; first run of each task."""
     present = {  # examples that have the type
         task: dict(zip(TOKEN_TYPES, np.isfinite(one.weights).sum(axis=0)[:, 0, 0], strict=True))
@@ -83,7 +83,7 @@ def record_weights(lab: Lab, before: Before, after: After, untrained: Before) ->
     }
     lab.record(EXAMPLES, present, by=("task", "kind"), unit="count")
     tuned = {task: first for task, (first, *_) in after.items()}
-    models = {"pre-trained": before, "fine-tuned": tuned, "random weights": untrained}
+    models = {"pre-trained": before, "fine-tuned": tuned, "random weights": random}
     weights = {
         state: {
             task: dict(zip(TOKEN_TYPES, mean_over_examples(one.weights), strict=True))
@@ -200,7 +200,7 @@ def stripes_of(one: TypeWeights) -> Stripes:
     return Stripes(np.stack(means, axis=1), np.stack(marks, axis=1), len(values), one.seed)
 
 
-def record_stripes(lab: Lab, before: Before, stripes: StripesOfRuns, untrained: Before) -> None:
+def record_stripes(lab: Lab, before: Before, stripes: StripesOfRuns, random: Before) -> None:
     """Shares of heads with a stripe on words and on special tokens, and since when they have it."""
     had = {task: stripes_of(one) for task, one in before.items()}
     measures = {
@@ -214,7 +214,7 @@ def record_stripes(lab: Lab, before: Before, stripes: StripesOfRuns, untrained: 
         lab.judge(claim)
     counts = {
         task: sum(int(heads[0].sum()) for heads in stripes_of(one).heads())
-        for task, one in untrained.items()
+        for task, one in random.items()
     }
     lab.record("heads with a stripe, random weights", counts, by=("task",), unit="count")
 

@@ -199,7 +199,11 @@ class FrameLinkAttention(StrongestCells):
 
 
 def borrowed_places(placed: Sequence[FramePlaces], direction: str, seed: int) -> list[list[Cells]]:
-    """Links, and those of other sentences of the same length: distances and positions stay; the seed draws."""
+    """For each sentence the cells of its own links, then those where other sentences of its length have theirs.
+
+    So positions and distances are the same, but there is no link. Of many, some are drawn by the
+    seed.
+    """
     rng, by_length = np.random.default_rng(seed), defaultdict[int, list[Cells]](list)
     links = [(by_length[sentence.length], sentence.pairs(direction)) for sentence in placed]
     for same, cells in links:

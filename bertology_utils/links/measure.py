@@ -424,7 +424,7 @@ def run(lab: Lab) -> None:
     def observe(model: PreTrainedModel | Lazy, task: Task) -> Found:
         return lab.observe(model, task, measurements(lab, task))
 
-    before, untrained = (
+    before, random = (
         {task: observe(model, task) for task in track(lab.tasks, "measuring")}
         for model in (lab.encoder(), lab.encoder("normal"))
     )
@@ -434,7 +434,7 @@ def run(lab: Lab) -> None:
     }
     # Of fine-tuned models rows have each task's first run.
     first = {task: runs[0] for task, runs in tuned.items()}
-    states = {BEFORE: before, TUNED: first, RANDOM: untrained}
+    states = {BEFORE: before, TUNED: first, RANDOM: random}
     record_links(lab, states, tuned)
     record_relations(lab)
     record_from_cls(lab, states, tuned)

@@ -16,15 +16,15 @@ import numpy as np
 import torch
 from torch import nn
 
+from ..annotation.inputs import MARKS
 from ..attention import Batch
 from ..attention.hooks import attention_hooks, unwrap
 from ..attention.norms import ValueNorms, output_projections
-from ..features import DESTINATIONS, side_by_side
+from ..features import side_by_side
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-MARKS = DESTINATIONS[:3]  # [CLS], [SEP] and punctuation
 KINDS = (*MARKS, "words")
 # What the mixing ratio counts.
 DEFINITIONS = ("weight", "norm", "norm with residual", "norm with residual and LayerNorm")

@@ -455,13 +455,13 @@ def record_repetition(
     seeds = {task: lab.resampling_seed(task) for task in lab.tasks}
     encoder = {task: one[NETWORK].one_hot for task, one in before.items()}
     runs = {task: [one[NETWORK].one_hot for one in several] for task, several in after.items()}
-    untrained = random[NETWORK].one_hot
+    at_random = random[NETWORK].one_hot
 
     covered = over_trainings(runs, lambda task, one: coverage(one, seeds[task]))
-    heads, seed = untrained[0, ..., 0].size, lab.settings.seed
+    heads, seed = at_random[0, ..., 0].size, lab.settings.seed
     possible = {task: possible_patterns(task).sum() for task in lab.tasks}
     by_chance = {task: coverage_by_chance(heads, possible[task], seed) for task in lab.tasks}
-    least = coverage(untrained, seeds[lab.tasks[0]]).value
+    least = coverage(at_random, seeds[lab.tasks[0]]).value
     above = {task: share - max(by_chance[task], least) for task, share in covered.items()}
     lab.judge("repeat-heads", above, unit="difference of shares")
 

@@ -267,13 +267,13 @@ def record_alike(lab: Lab, tasks: Sequence[Task]) -> None:
     closer: dict[Task, dict[str, Any]] = {}
     for task in track(tasks, "comparing maps"):
         seed = lab.resampling_seed(task)
-        untuned = closer_within(distances_of(lab, task, lab.lazy_encoder("normal")), seed)
+        random = closer_within(distances_of(lab, task, lab.lazy_encoder("normal")), seed)
         models = [lab.lazy_classifier(task, seed_offset=at) for at in spec.runs_of(lab, task)]
         tuned = [closer_within(distances_of(lab, task, model), seed) for model in models]
         closer[task] = {
             "fine-tuned": mean_over_seeds(tuned),
-            "random weights": untuned,
-            "above random weights": mean_over_seeds([one - untuned for one in tuned]),
+            "random weights": random,
+            "above random weights": mean_over_seeds([one - random for one in tuned]),
         }
     what = "divergence of two layers' heads above that of one layer's"
     lab.record(what, closer, by=("task", "kind"), unit="bits", tolerance=0.002)
