@@ -13,8 +13,6 @@ from types import SimpleNamespace
 
 import pytest
 
-pytest_plugins = ["pytester"]  # tests of the pytest plugin
-
 # Before transformers is imported anywhere: no test may reach for the network.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -37,6 +35,7 @@ needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="no folder of thir
 def pytest_configure(config):
     # A shell's background job ignores Ctrl-C, and so would all that its tests start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.chdir(ROOT)
 
 
 def pytest_collection_modifyitems(items):

@@ -14,7 +14,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 import torch
-from conftest import KEY, ROOT, fill_with, loaded, make_rows
+from conftest import KEY, fill_with, loaded, make_rows
 from filelock import Timeout
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -102,7 +102,6 @@ def test_measurements_are_evicted_above_a_size_alone_those_not_used_for_longest_
     own_cache, monkeypatch, room
 ):
     """Those of another profile, which nobody looked at for four days, stay as long as there is room."""
-    monkeypatch.chdir(ROOT)
     monkeypatch.setattr(cache, "MEASURED_BYTES", room)
     keys = {days: KEY | {"seed": days} for days in (0, 2, 4, 40)}
     kilobyte = fill_with("a" * 1000)

@@ -51,7 +51,7 @@ def test_every_block_is_a_recipe():
 
 
 @pytest.fixture
-def places(tiny_bert, tiny_classifier, tmp_path, monkeypatch):
+def places(tiny_bert, tiny_classifier, tmp_path):
     """What stands in capitals in the commands, and the file and the folder that they name."""
     for name, (header, rows, _) in LAYOUTS.items():
         for file in (None, "train.tsv"):
@@ -60,7 +60,6 @@ def places(tiny_bert, tiny_classifier, tmp_path, monkeypatch):
     write(tmp_path / "own", TASKS["sst2"], "sentence\tlabel", ["fine\t1", "dull\t0"], "train.tsv")
     with zipfile.ZipFile(FRAMENET) as archive:
         archive.extractall(tmp_path / "framenet")
-    monkeypatch.chdir(ROOT)
     return {
         "sst2=CLASSIFIER": f"sst2={tiny_classifier}",
         "mrpc=mrpc": f"mrpc={tiny_classifier}",

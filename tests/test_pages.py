@@ -274,8 +274,7 @@ def test_common_form(path, cells):
         assert heading in text, heading
 
 
-def test_badges_set_up_and_parameters_cells_are_those_of_the_one_place(path, monkeypatch):
-    monkeypatch.chdir(ROOT)
+def test_badges_set_up_and_parameters_cells_are_those_of_the_one_place(path):
     content = json.loads(path.read_text(encoding="utf-8"))
     stamped = stamp(json.loads(path.read_text(encoding="utf-8")), published(), path.name)
     assert stamped == content, "run: python docs/publish.py"

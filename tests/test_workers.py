@@ -11,7 +11,6 @@ from pathlib import Path
 
 import psutil
 import pytest
-from conftest import ROOT
 from distributed import Client
 
 from bertology_utils import __main__ as cli
@@ -19,11 +18,6 @@ from bertology_utils import workers
 from bertology_utils.workers import NeedFailedError, Task, connect, describe_error, run_tasks
 
 NOWHERE = subprocess.DEVNULL
-
-
-@pytest.fixture(autouse=True)
-def in_the_checkout(monkeypatch):
-    monkeypatch.chdir(ROOT)
 
 
 # What workers are given to do
