@@ -96,6 +96,14 @@ def tiny_classifier(tiny_bert, tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="session")
+def tokenizer():
+    """The embedded model's tokenizer, which no test may change."""
+    from bertology_utils import load_tokenizer
+
+    return load_tokenizer("embedded")
+
+
 def loaded(folder):
     """The encoder in a folder, and its tokenizer."""
     from bertology_utils import load_encoder, load_tokenizer

@@ -6,46 +6,21 @@ import pytest
 from conftest import SHARED, needs_shared
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain import touching
+from plain import by_pattern, touching
 
 from bertology_utils.annotation import annotators
-from bertology_utils.annotation.annotators import Annotator, Sentence, Word
 from bertology_utils.annotation.inputs import (
     TOKEN_TYPES,
     AnnotatedInput,
     annotate_inputs,
     token_types,
 )
-from bertology_utils.settings import embedded_folder
 from corpora_generator import generate
-
-
-@pytest.fixture(scope="module")
-def tokenizer():
-    from transformers import AutoTokenizer
-
-    return AutoTokenizer.from_pretrained(embedded_folder())
-
-
-def by_white_space(**classes):
-    """Every text is one sentence of words between spaces; all are nouns unless said otherwise."""
-
-    def sentence(text):
-        spans = [(token[0], *token.span()) for token in re.finditer(r"\S+", text)]
-        words = (
-            Word(form, form, *span, classes.get(form, "NOUN"), -1, "dep") for form, *span in spans
-        )
-        return Sentence(text, tuple(words))
-
-    def annotate(texts):
-        return [(sentence(text),) * bool(text.split()) for text in texts]
-
-    return Annotator("white space", False, annotate)
 
 
 def annotate(tokenizer, *texts, max_length=64, **classes) -> AnnotatedInput:
     columns = {f"text{number}": [text] for number, text in enumerate(texts)}
-    known = by_white_space(**classes)
+    known = by_pattern(r"\S+", **classes)
     return annotate_inputs(columns, list(columns), tokenizer, max_length, known)[0]
 
 

@@ -119,11 +119,6 @@ def test_a_measurement_is_fed_by_one_data_set_only(model_and_tokenizer, wrap):
 # Batches of one's own texts, and what is refused before any of them is made.
 
 
-@pytest.fixture(scope="module")
-def tokenizer():
-    return load_tokenizer("embedded")
-
-
 @pytest.mark.parametrize("name", ["sst2", "mrpc"])
 def test_the_batches_are_those_of_the_rows(tokenizer, name):
     task = TASKS[name]

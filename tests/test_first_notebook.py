@@ -11,12 +11,7 @@ import torch
 from bs4 import BeautifulSoup
 from conftest import ROOT
 from precision import forward_tolerance
-from transformers import (
-    AutoModelForSequenceClassification,
-    AutoTokenizer,
-    DistilBertConfig,
-    DistilBertModel,
-)
+from transformers import AutoModelForSequenceClassification, DistilBertConfig, DistilBertModel
 
 from bertology_utils import attention_maps, batches_of, plots
 from bertology_utils.attention import head_weights
@@ -28,11 +23,6 @@ from docs.book import with_descriptions
 def classifier(tiny_bert):
     torch.manual_seed(0)
     return AutoModelForSequenceClassification.from_pretrained(tiny_bert, num_labels=2).eval()
-
-
-@pytest.fixture(scope="module")
-def tokenizer(tiny_bert):
-    return AutoTokenizer.from_pretrained(tiny_bert)
 
 
 @pytest.fixture(autouse=True)
