@@ -180,6 +180,12 @@ def copy_of(paths, folder):
     return folder
 
 
+def contents(folder):
+    """What is in the files of a folder, by their paths in it."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
 def gold_annotation(folder):
     """The embedded corpora's annotation in one CoNLL-U file."""
     from bertology_utils.corpora import GLUE
@@ -199,9 +205,9 @@ def head_view(monkeypatch):
     return given
 
 
-def python(code, *arguments, **options):
-    """What a process of its own that runs this code leaves."""
-    command = [sys.executable, "-c", code, *map(str, arguments)]
+def python(code, *arguments, before=(), **options):
+    """What a process of its own that runs this code leaves; a command may stand before it."""
+    command = [*before, sys.executable, "-c", code, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, **options)
 
 

@@ -11,9 +11,9 @@ import time
 from unittest.mock import Mock
 
 import pytest
-from conftest import KEY, ROOT, fill_with
+from conftest import KEY, ROOT, fill_with, python
 from filelock import FileLock
-from hub_server import LocalHub, tiny_bert_repository, told
+from hub_server import BERT, REVISION, LocalHub, told
 from papermill import PapermillExecutionError
 
 from bertology_utils import cache
@@ -25,17 +25,17 @@ def never(target, scratch):
     pytest.fail("computed again")
 
 
-def python(code, *arguments, mounts=""):
-    """A process; ``mounts`` are commands of a shell by which it sees other disks than everybody else."""
-    command = [sys.executable, "-c", code, *map(str, arguments)]
-    if mounts:
-        if not can_mount():
-            pytest.skip("this machine allows no disks of one's own (unshare -Urm)")
-        command = ["unshare", "-Urm", "sh", "-ec", f'{mounts}\nexec "$@"', "sh", *command]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    return subprocess.run(
-        command, capture_output=True, text=True, env=environment, timeout=600, cwd=ROOT
-    )
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+
+
+def with_disks(mounts, code, *arguments):
+    """A process that sees other disks than everybody else, by these commands of a shell."""
+    if not can_mount():
+        pytest.skip("this machine allows no disks of one's own (unshare -Urm)")
+    shell = ["unshare", "-Urm", "sh", "-ec", f'{mounts}\nexec "$@"', "sh"]
+    return python(code, *arguments, before=shell, timeout=600)
 
 
 def can_mount():
@@ -137,7 +137,7 @@ print("done")
 def test_a_full_disk_costs_nothing_that_was_whole(tmp_path, monkeypatch):
     disk = tmp_path / "disk"
     monkeypatch.setenv("BERTOLOGY_CACHE", str(disk / "cache"))
-    run = python(FULL, disk, mounts=small_disk(disk, "160k"))
+    run = with_disks(small_disk(disk, "160k"), FULL, disk)
     assert (run.returncode, run.stdout) == (0, "done\n"), run.stderr
 
 
@@ -169,7 +169,7 @@ def test_a_training_on_a_full_disk_goes_on_when_there_is_room_to_the_same_weight
     assert undisturbed.returncode == 0, undisturbed.stderr
     disk = tmp_path / "disk"
     monkeypatch.setenv("BERTOLOGY_CACHE", str(disk))
-    disturbed = python(TRAINING, tiny_bert, disk, mounts=small_disk(disk, "1m"))
+    disturbed = with_disks(small_disk(disk, "1m"), TRAINING, tiny_bert, disk)
     assert disturbed.returncode == 0, disturbed.stderr
     first, weights = disturbed.stdout.splitlines()
     assert first.startswith("first: the disk is full") and weights == undisturbed.stdout.strip()
@@ -221,7 +221,7 @@ for refused in (lambda: cache.artefact("things", {"other": 1}, fill), lambda: ca
 def test_a_read_only_cache_is_read_and_what_it_lacks_is_refused_before_any_work(own_cache):
     folder = cache.artefact("things", KEY, fill_with("whole"))
     mounts = f"mount --bind '{own_cache}' '{own_cache}'; mount -o remount,bind,ro '{own_cache}'"
-    run = python(READ, mounts=mounts)
+    run = with_disks(mounts, READ)
     assert run.returncode == 0, run.stderr
     found, *refusals = run.stdout.splitlines()
     assert found == str(folder)
@@ -262,8 +262,6 @@ def test_no_entry_hangs_on_the_clock(years):
 # The Hub
 
 
-REVISION = "0" * 40
-BERT = tiny_bert_repository()
 WEIGHTS = f"resolve/{REVISION}/model.safetensors"
 
 

@@ -10,7 +10,7 @@ from importlib import metadata
 
 import lock
 import pytest
-from conftest import ROOT, copy_of
+from conftest import ROOT, contents, copy_of
 from packaging.requirements import Requirement
 
 from bertology_utils.record import results_folder
@@ -220,14 +220,6 @@ def checkout(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert publish.main(["--repository", ""]) == 0
     return tmp_path
-
-
-def contents(folder):
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
 
 
 def test_all_places_are_written_and_taken_back(checkout, capsys):

@@ -5,12 +5,12 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 from unittest.mock import Mock
 
 import nbformat
 import psutil
 import pytest
+from conftest import contents
 
 from bertology_utils import __main__ as cli
 from bertology_utils.run import read_notebook
@@ -58,12 +58,8 @@ def project(tmp_path, monkeypatch):
     return tmp_path
 
 
-def files(folder: Path) -> list[str]:
-    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
-
-
-def contents(folder):
-    return {name: (folder / name).read_bytes() for name in files(folder)}
+def files(folder):
+    return sorted(contents(folder))
 
 
 def test_success_publishes_all_failure_nothing_and_in_place_the_notebook_too(project, capfd):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT
-from hub_server import LocalHub, tiny_bert_repository, told
+from hub_server import BERT, REVISION, LocalHub, told
 
 from bertology_utils import common
 from bertology_utils.run import output_folder
@@ -25,8 +25,6 @@ class Harm:
         return Path.touch, (self.mark,)
 
 
-REVISION = "0" * 40
-BERT = tiny_bert_repository()
 RUNNING = "only by running code from its repository"
 PICKLED = {name: content for name, content in BERT.items() if name != "model.safetensors"}
 LOAD = """
