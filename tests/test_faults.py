@@ -14,10 +14,8 @@ import pytest
 from conftest import KEY, ROOT, fill_with, python
 from filelock import FileLock
 from hub_server import BERT, REVISION, LocalHub, told
-from papermill import PapermillExecutionError
 
 from bertology_utils import cache
-from bertology_utils.run import Notebook, execute
 from bertology_utils.workers import describe_error
 
 
@@ -191,15 +189,6 @@ def test_a_full_disk_is_known_whoever_tells_it(error):
     assert describe_error(error).startswith("the disk is full (")
 
 
-def test_a_full_disk_in_a_notebooks_cell_is_said_in_words(tmp_path, monkeypatch):
-    told = "[Errno 28] No space left on device"
-    error = PapermillExecutionError(4, 3, "lab.record.results()", "OSError", told, [])
-    monkeypatch.setattr("papermill.execute_notebook", Mock(side_effect=error))
-    notebook = Notebook(tmp_path / "1_trial.ipynb", "A trial", {})
-    told = execute(notebook, {}, tmp_path / "executed.ipynb")
-    assert told.startswith("cell 3: the disk is full (") and "OSError" not in told
-
-
 # A cache that cannot be written to
 
 
@@ -243,20 +232,6 @@ def test_an_entry_of_a_read_only_cache_is_read_and_a_damaged_one_refused(number,
     why = "is needed, and data.txt has changed since it was written"
     with pytest.raises(PermissionError, match=why):
         cache.artefact("things", KEY, never)
-
-
-# A wrong clock
-
-
-@pytest.mark.parametrize("years", [-50, 10])
-def test_no_entry_hangs_on_the_clock(years):
-    """Files from long ago, and from years ahead."""
-    seconds = time.time() + years * 365 * 86400
-    folder = cache.artefact("things", KEY, fill_with("whole"))
-    for path in (folder, *folder.iterdir()):
-        os.utime(path, (seconds, seconds))
-    assert cache.is_finished("things", KEY) and cache.verified(folder)
-    assert cache.artefact("things", KEY, never) == folder
 
 
 # The Hub

@@ -11,6 +11,7 @@ import nbformat
 import psutil
 import pytest
 from conftest import contents
+from papermill import PapermillExecutionError
 
 from bertology_utils import __main__ as cli
 from bertology_utils.run import read_notebook
@@ -146,16 +147,25 @@ def test_a_run_that_is_stopped_leaves_nothing(project, notebooks, how, word):
     assert not alive
 
 
+FULL = OSError(errno.ENOSPC, "No space left on device")
+IN_A_CELL = PapermillExecutionError(4, 3, "lab.write()", "OSError", str(FULL), [])
+
+
 @pytest.mark.parametrize(
-    "place", ["papermill.execute_notebook", "bertology_utils.run.write_atomically"]
+    ("place", "error", "said"),
+    [
+        ("papermill.execute_notebook", FULL, "the disk is full ("),
+        ("papermill.execute_notebook", IN_A_CELL, "cell 3: the disk is full ("),
+        ("bertology_utils.run.write_atomically", FULL, "the disk is full ("),
+    ],
+    ids=["notebook", "cell", "results"],
 )
-def test_a_full_disk_is_said_in_words(project, place, monkeypatch, capsys):
-    full = OSError(errno.ENOSPC, "No space left on device")
+def test_a_full_disk_is_said_in_words(project, place, error, said, monkeypatch, capsys):
     monkeypatch.setattr("papermill.execute_notebook", lambda *_, **__: None)
-    monkeypatch.setattr(place, Mock(side_effect=full))
+    monkeypatch.setattr(place, Mock(side_effect=error))
     assert cli.main(["run"]) == 1
     errors = capsys.readouterr().err
-    assert "the disk is full" in errors and "Traceback" not in errors
+    assert said in errors and "Traceback" not in errors and "OSError" not in errors
 
 
 def test_a_dying_kernel_is_a_failed_notebook(project, capsys):
