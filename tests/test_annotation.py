@@ -15,7 +15,6 @@ from bertology_utils.annotation.inputs import (
     annotate_inputs,
     token_types,
 )
-from corpora_generator import generate
 
 
 def annotate(tokenizer, *texts, max_length=64, **classes) -> AnnotatedInput:
@@ -102,15 +101,6 @@ NONE = "north|minor|knot|doesn't|cannot|nothings|do|I do not_this|Nora|"
 def test_negation_is_that_of_footnote_6(tokenizer, text, count):
     annotated = annotate(tokenizer, text)
     assert len(annotated.negation) == count and bool(marked(annotated, "negation")) == bool(count)
-
-
-def test_gold_annotation_is_the_corpora_s_own():
-    gold = annotators.load_annotator("gold", ["mrpc"])
-    row = generate("mrpc")["validation"][0]
-    assert gold.antecedents
-    assert gold.annotate([*row.text.values(), ""]) == [*row.sentences.values(), ()]
-    with pytest.raises(ValueError, match="(?s)Otters juggle.*annotation='spacy:NAME'"):
-        gold.annotate(["Otters juggle pebbles."])
 
 
 # --- spaCy ---
@@ -222,7 +212,8 @@ def test_a_treebank_is_read(conllu):
     known = annotators.load_annotator(f"conllu:{conllu(CONLLU)}")
     assert known.name == "CoNLL-U file bank.conllu" and not known.antecedents
     text = "I don't fly im Nebel, yet."
-    ((sentence,), (second,)) = known.annotate([text, "Stop"])
+    ((sentence,), (second,), nothing) = known.annotate([text, "Stop", ""])
+    assert nothing == ()
     assert sentence.text == text and [word.form for word in second.words] == ["Stop"]
     forms = "I do n't fly in dem Nebel , yet .".split()
     assert [word.form for word in sentence.words] == forms
@@ -258,14 +249,12 @@ def test_negation_in_feats_and_antecedents_are_read(conllu):
         ("a\tb\tc\n1\t2\t3\n", ""),
         ("", "no sentence in it"),
         ("1\tcat\n\n", "lacks a column"),
+        (CONLLU + "\nno such line\n", "is not a CoNLL-U file"),
     ],
 )
 def test_what_is_no_treebank_is_refused(conllu, content, message):
-    for refuses in (annotators.read, annotators.sentences_of):
-        with pytest.raises(ValueError, match=f"bank.conllu .*{message}"):
-            refuses(conllu(content))
-        with pytest.raises(ValueError, match="is not a CoNLL-U file"):
-            refuses(conllu(CONLLU + "\nno such line\n"))
+    with pytest.raises(ValueError, match=f"bank.conllu .*{message}"):
+        annotators.read(conllu(content))
 
 
 def test_a_treebank_of_too_few_arcs_is_refused_with_their_numbers(conllu):
