@@ -136,16 +136,6 @@ def test_the_batches_are_those_of_the_rows(tokenizer, name):
             assert labels is None or torch.equal(ours.labels, theirs.labels)
 
 
-def test_segments_and_padding_are_the_tokenizers(tokenizer):
-    (batch,) = batches_of([("a b", "c"), ("a", "b c d e")], tokenizer)
-    for row, index in enumerate(batch.index):
-        expected = tokenizer(*[("a b", "c"), ("a", "b c d e")][index])
-        length = int(batch.lengths[row])
-        for name, values in expected.items():
-            assert batch.inputs[name][row, :length].tolist() == values
-        assert (batch.inputs["input_ids"][row, length:] == tokenizer.pad_token_id).all()
-
-
 @pytest.mark.parametrize(
     "texts, labels, error, message",
     [
