@@ -13,8 +13,6 @@ from types import SimpleNamespace
 
 import pytest
 
-pytest_plugins = ["pytester"]  # tests of the pytest plugin
-
 # Before transformers is imported anywhere: no test may reach for the network.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -37,6 +35,7 @@ needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="no folder of thir
 def pytest_configure(config):
     # A shell's background job ignores Ctrl-C, and so would all that its tests start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.chdir(ROOT)
 
 
 def pytest_collection_modifyitems(items):
@@ -95,6 +94,14 @@ def tiny_classifier(tiny_bert, tmp_path_factory):
     load_classifier(str(tiny_bert), "rte", seed=7).save_pretrained(folder)
     load_tokenizer(str(tiny_bert)).save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def tokenizer():
+    """The embedded model's tokenizer, which no test may change."""
+    from bertology_utils import load_tokenizer
+
+    return load_tokenizer("embedded")
 
 
 def loaded(folder):
@@ -181,6 +188,12 @@ def copy_of(paths, folder):
     return folder
 
 
+def contents(folder):
+    """What is in the files of a folder, by their paths in it."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
 def gold_annotation(folder):
     """The embedded corpora's annotation in one CoNLL-U file."""
     from bertology_utils.corpora import GLUE
@@ -200,9 +213,9 @@ def head_view(monkeypatch):
     return given
 
 
-def python(code, *arguments, **options):
-    """What a process of its own that runs this code leaves."""
-    command = [sys.executable, "-c", code, *map(str, arguments)]
+def python(code, *arguments, before=(), **options):
+    """What a process of its own that runs this code leaves; a command may stand before it."""
+    command = [*before, sys.executable, "-c", code, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, **options)
 
 

@@ -290,6 +290,10 @@ def tiny_bert_repository(layers: int = 2, heads: int = 2, hidden: int = 8) -> di
     }
 
 
+REVISION = "0" * 40  # that a test gives to a repository of its own
+BERT = tiny_bert_repository()
+
+
 def only_this_machine(folder: Path, hidden: int) -> dict[str, str]:
     """The environment by which no process of a run asks any address but this machine's, through a file in the folder.
 

@@ -1,6 +1,7 @@
 """Examples read plainly, one by one, as an independent check of the measurements; and small inputs made by hand."""
 
 import functools
+import re
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -9,7 +10,7 @@ import torch
 from scipy import stats
 from sklearn.metrics import accuracy_score, f1_score
 
-from bertology_utils.annotation.annotators import Word
+from bertology_utils.annotation.annotators import Annotator, Sentence, Word
 from bertology_utils.annotation.inputs import AnnotatedInput, PlacedSentence
 from bertology_utils.attention import Batch, attention_maps
 from bertology_utils.glue import sample
@@ -136,6 +137,22 @@ def to_previous(length):
 
 def word(form, upos, head, deprel, antecedent=None):
     return Word(form, form, 0, 0, upos, head, deprel, antecedent=antecedent)
+
+
+def by_pattern(pattern, **classes):
+    """Annotates each text as one sentence, of words that match; all are nouns unless said otherwise."""
+
+    def sentence(text):
+        spans = [(found[0], *found.span()) for found in re.finditer(pattern, text)]
+        words = (
+            Word(form, form, *span, classes.get(form, "NOUN"), -1, "dep") for form, *span in spans
+        )
+        return Sentence(text, tuple(words))
+
+    def annotate(texts):
+        return [(sentence(text),) * bool(text.split()) for text in texts]
+
+    return Annotator("by pattern", False, annotate)
 
 
 def words(text):

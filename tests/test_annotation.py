@@ -6,46 +6,20 @@ import pytest
 from conftest import SHARED, needs_shared
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain import touching
+from plain import by_pattern, touching
 
 from bertology_utils.annotation import annotators
-from bertology_utils.annotation.annotators import Annotator, Sentence, Word
 from bertology_utils.annotation.inputs import (
     TOKEN_TYPES,
     AnnotatedInput,
     annotate_inputs,
     token_types,
 )
-from bertology_utils.settings import embedded_folder
-from corpora_generator import generate
-
-
-@pytest.fixture(scope="module")
-def tokenizer():
-    from transformers import AutoTokenizer
-
-    return AutoTokenizer.from_pretrained(embedded_folder())
-
-
-def by_white_space(**classes):
-    """Every text is one sentence of words between spaces; all are nouns unless said otherwise."""
-
-    def sentence(text):
-        spans = [(token[0], *token.span()) for token in re.finditer(r"\S+", text)]
-        words = (
-            Word(form, form, *span, classes.get(form, "NOUN"), -1, "dep") for form, *span in spans
-        )
-        return Sentence(text, tuple(words))
-
-    def annotate(texts):
-        return [(sentence(text),) * bool(text.split()) for text in texts]
-
-    return Annotator("white space", False, annotate)
 
 
 def annotate(tokenizer, *texts, max_length=64, **classes) -> AnnotatedInput:
     columns = {f"text{number}": [text] for number, text in enumerate(texts)}
-    known = by_white_space(**classes)
+    known = by_pattern(r"\S+", **classes)
     return annotate_inputs(columns, list(columns), tokenizer, max_length, known)[0]
 
 
@@ -127,15 +101,6 @@ NONE = "north|minor|knot|doesn't|cannot|nothings|do|I do not_this|Nora|"
 def test_negation_is_that_of_footnote_6(tokenizer, text, count):
     annotated = annotate(tokenizer, text)
     assert len(annotated.negation) == count and bool(marked(annotated, "negation")) == bool(count)
-
-
-def test_gold_annotation_is_the_corpora_s_own():
-    gold = annotators.load_annotator("gold", ["mrpc"])
-    row = generate("mrpc")["validation"][0]
-    assert gold.antecedents
-    assert gold.annotate([*row.text.values(), ""]) == [*row.sentences.values(), ()]
-    with pytest.raises(ValueError, match="(?s)Otters juggle.*annotation='spacy:NAME'"):
-        gold.annotate(["Otters juggle pebbles."])
 
 
 # --- spaCy ---
@@ -247,7 +212,8 @@ def test_a_treebank_is_read(conllu):
     known = annotators.load_annotator(f"conllu:{conllu(CONLLU)}")
     assert known.name == "CoNLL-U file bank.conllu" and not known.antecedents
     text = "I don't fly im Nebel, yet."
-    ((sentence,), (second,)) = known.annotate([text, "Stop"])
+    ((sentence,), (second,), nothing) = known.annotate([text, "Stop", ""])
+    assert nothing == ()
     assert sentence.text == text and [word.form for word in second.words] == ["Stop"]
     forms = "I do n't fly in dem Nebel , yet .".split()
     assert [word.form for word in sentence.words] == forms
@@ -283,14 +249,12 @@ def test_negation_in_feats_and_antecedents_are_read(conllu):
         ("a\tb\tc\n1\t2\t3\n", ""),
         ("", "no sentence in it"),
         ("1\tcat\n\n", "lacks a column"),
+        (CONLLU + "\nno such line\n", "is not a CoNLL-U file"),
     ],
 )
 def test_what_is_no_treebank_is_refused(conllu, content, message):
-    for refuses in (annotators.read, annotators.sentences_of):
-        with pytest.raises(ValueError, match=f"bank.conllu .*{message}"):
-            refuses(conllu(content))
-        with pytest.raises(ValueError, match="is not a CoNLL-U file"):
-            refuses(conllu(CONLLU + "\nno such line\n"))
+    with pytest.raises(ValueError, match=f"bank.conllu .*{message}"):
+        annotators.read(conllu(content))
 
 
 def test_a_treebank_of_too_few_arcs_is_refused_with_their_numbers(conllu):

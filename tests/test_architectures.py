@@ -9,9 +9,9 @@ import pytest
 import torch
 import transformers
 from eight_models import FAST, LAYERS, NAMES, PAIRS, model_and_tokenizer, zero_queries
+from plain import by_pattern
 
 from bertology_utils import Batch, attention_maps, batches_of, disable_heads, predict_logits, sweep
-from bertology_utils.annotation.annotators import Annotator, Sentence, Word
 from bertology_utils.annotation.inputs import annotate_inputs
 from bertology_utils.attention.maps import _forward
 from bertology_utils.disabling.sweep import reference_sweep
@@ -88,14 +88,7 @@ def test_the_sweep_equals_the_plain_one(case, ablation, capsys):
     assert abs(found.heads - found.baseline).max() > 1e-5
 
 
-def letters(texts):
-    """Every run of letters is a word."""
-    runs = [[(one[0], *one.span()) for one in re.finditer(r"\w+", text)] for text in texts]
-    words = [tuple(Word(form, form, *one, "X", -1, "root") for form, *one in each) for each in runs]
-    return [(Sentence(*one),) for one in zip(texts, words, strict=True)]
-
-
-LETTERS = Annotator("letters", False, letters)
+LETTERS = by_pattern(r"\w+")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -119,11 +119,6 @@ def test_a_measurement_is_fed_by_one_data_set_only(model_and_tokenizer, wrap):
 # Batches of one's own texts, and what is refused before any of them is made.
 
 
-@pytest.fixture(scope="module")
-def tokenizer():
-    return load_tokenizer("embedded")
-
-
 @pytest.mark.parametrize("name", ["sst2", "mrpc"])
 def test_the_batches_are_those_of_the_rows(tokenizer, name):
     task = TASKS[name]
@@ -139,16 +134,6 @@ def test_the_batches_are_those_of_the_rows(tokenizer, name):
             assert all(torch.equal(ours.inputs[key], theirs.inputs[key]) for key in theirs.inputs)
             assert (ours.labels is None) == (labels is None)
             assert labels is None or torch.equal(ours.labels, theirs.labels)
-
-
-def test_segments_and_padding_are_the_tokenizers(tokenizer):
-    (batch,) = batches_of([("a b", "c"), ("a", "b c d e")], tokenizer)
-    for row, index in enumerate(batch.index):
-        expected = tokenizer(*[("a b", "c"), ("a", "b c d e")][index])
-        length = int(batch.lengths[row])
-        for name, values in expected.items():
-            assert batch.inputs[name][row, :length].tolist() == values
-        assert (batch.inputs["input_ids"][row, length:] == tokenizer.pad_token_id).all()
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 import torch
-from conftest import KEY, ROOT, fill_with, loaded, make_rows
+from conftest import KEY, fill_with, loaded, make_rows
 from filelock import Timeout
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -97,21 +97,23 @@ def age(folder, days):
     os.utime(folder, (time.time() - days * 86400,) * 2)
 
 
-@pytest.mark.parametrize("room", [4 * 2**30, 2500, 1])
+@pytest.mark.parametrize("room", [4 * 2**30, 4000, 1])
 def test_measurements_are_evicted_above_a_size_alone_those_not_used_for_longest_first(
     own_cache, monkeypatch, room
 ):
-    """Those of another profile, which nobody looked at for four days, stay as long as there is room."""
-    monkeypatch.chdir(ROOT)
+    """Those of another profile, which nobody looked at for four days, stay as long as there is room.
+
+    One whose date is in the future counts as new.
+    """
     monkeypatch.setattr(cache, "MEASURED_BYTES", room)
-    keys = {days: KEY | {"seed": days} for days in (0, 2, 4, 40)}
+    keys = {days: KEY | {"seed": days} for days in (-3650, 0, 2, 4, 40)}
     kilobyte = fill_with("a" * 1000)
     trained = cache.artefact(cache.MADE, KEY, fill_with("a" * 9999))
     measured = {days: cache.artefact(cache.MEASURED, key, kilobyte) for days, key in keys.items()}
     for days, folder in [*measured.items(), (99, trained)]:
         age(folder, days)
     assert cli.main(["prepare", "--only", "2"]) == 0  # which needs no training
-    stay = {4 * 2**30: [0, 2, 4, 40], 2500: [0, 2], 1: [0]}[room]
+    stay = {4 * 2**30: [*keys], 4000: [-3650, 0, 2], 1: [-3650, 0]}[room]
     assert [days for days, folder in measured.items() if folder.exists()] == stay
     assert trained.exists()
 

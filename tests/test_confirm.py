@@ -211,13 +211,10 @@ def test_rows_to_confirm_with_occur_in_nothing_that_explores(tmp_path, monkeypat
 @pytest.mark.parametrize(
     ("exploratory", "confirmatory", "mark"),
     [
-        (HOLDS, HOLDS, "confirmed"),
         (FAILS, FAILS, "confirmed"),
         (HOLDS, FAILS, "contradicted"),
-        (FAILS, HOLDS, "contradicted"),
         (HOLDS, UNDECIDED, "not confirmed"),
         (FAILS, UNDECIDED, "not confirmed"),
-        (UNDECIDED, HOLDS, "decided: holds"),
         (UNTESTABLE, FAILS, "decided: does not hold"),
         (UNDECIDED, UNDECIDED, "still undecided"),
         (HOLDS, UNTESTABLE, "–"),

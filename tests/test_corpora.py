@@ -90,6 +90,7 @@ def test_the_readers_give_what_was_generated(name):
         assert read["label"] == pytest.approx([row.label for row in wanted], abs=1e-6)
         for field in task.fields:
             assert read[field] == [row.text[field] for row in wanted]
+    assert gold.antecedents
     for row in made["validation"]:
         assert gold.annotate(list(row.text.values())) == list(row.sentences.values())
 

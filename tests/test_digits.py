@@ -8,11 +8,9 @@ AVX2 and AVX-512, with 1e-6 by 3e-6 (60 steps).
 
 import json
 import os
-import subprocess
-import sys
 
 import numpy as np
-from conftest import ROOT
+from conftest import ROOT, python
 
 # Of a logit; a dev example changes sides only if two logits are closer than that. Starts moved by
 # one part in a million and older kernels changed trained logits by 1.6e-4 at most.
@@ -48,10 +46,8 @@ def outputs(folder, machine):
     environment = os.environ | dict(one.split("=") for one in machine.split())
     environment["BERTOLOGY_CACHE"] = str(folder)
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "tests" / "machines"), str(ROOT)])
-    result = subprocess.run(
-        [sys.executable, "-c", TRAIN], capture_output=True, text=True, env=environment, check=True
-    )
-    return json.loads(result.stdout.splitlines()[-1])
+    told = python(TRAIN, env=environment, check=True).stdout
+    return json.loads(told.splitlines()[-1])
 
 
 def test_training_gives_the_same_outputs_on_other_machines(tmp_path):

@@ -27,8 +27,6 @@ def made(name, seed=0, variants=20, helpful=None, n=N):
         labels = rng.random(n)
         baseline = labels + rng.normal(0, 0.4, n)
         disabled = baseline + rng.normal(0, 0.1, (variants, n))
-        if helpful is not None:
-            disabled[helpful] = labels + 0.5 * (baseline - labels)
     else:
         labels = rng.integers(0, 2, n)
         baseline = np.where(rng.random(n) < 0.75, labels, 1 - labels)
@@ -52,18 +50,6 @@ def test_a_weighted_metric_is_the_metric_of_repeated_examples(metric):
         for variant, predicted in enumerate([baseline, *disabled, 0 * disabled[0]]):
             expected = score(task, predicted[rows], labels[rows], metric)[metric]
             assert found[draw, variant] == pytest.approx(expected, abs=1e-9)
-
-
-def p_of(name, labels, baseline, disabled):
-    """p values of each variant, by side."""
-    parts = effects.gain_parts(TASKS[name], baseline, disabled, labels).T
-    return effects.in_each([effects.Signed.of(parts, 1)])
-
-
-@pytest.mark.parametrize("name", ["rte", "stsb"])
-def test_a_real_gain_is_found_and_only_that(name):
-    better = p_of(name, *made(name, helpful=7))["better"]
-    assert better[7] < 0.01 and (np.delete(better, 7) > 0.05).all()
 
 
 def parts_of(labels, baseline, disabled):
@@ -97,9 +83,6 @@ def test_reliability_is_the_part_of_the_variance_that_is_not_noise(share, known)
     """A model that is always right errs without a head on a share of the examples, from the lowest to the highest."""
     errs = np.linspace(*share, 400)
     parts = -(np.random.default_rng(0).random((300, 400)) < errs).astype(float)
-    noise = np.mean(errs * (1 - errs)) / 300
-    by_construction = np.var(errs) / (np.var(errs) + noise)
-    assert by_construction == pytest.approx(known, abs=0.01)
     found = effects.reliability(parts, 1)
     assert found.value == pytest.approx(known, abs=0.08) and found.n == 400
     assert effects.reliability(0 * parts, 1).value == 0
@@ -114,7 +97,7 @@ def test_equally_many_right_answers_are_exactly_equal_scores():
     assert {gain.value for gain in effects.gains(TASKS["rte"], baseline, variants, labels, 1)} == {
         0.0
     }
-    found = p_of("rte", labels, baseline, variants)
+    found = effects.in_each([effects.Signed.of(parts_of(labels, baseline, variants), 1)])
     assert found["better"].min() > 0.5 and found["worse"].min() > 0.5
 
 

@@ -11,13 +11,11 @@ import time
 from unittest.mock import Mock
 
 import pytest
-from conftest import KEY, ROOT, fill_with
+from conftest import KEY, ROOT, fill_with, python
 from filelock import FileLock
-from hub_server import LocalHub, tiny_bert_repository, told
-from papermill import PapermillExecutionError
+from hub_server import BERT, REVISION, LocalHub, told
 
 from bertology_utils import cache
-from bertology_utils.run import Notebook, execute
 from bertology_utils.workers import describe_error
 
 
@@ -25,17 +23,17 @@ def never(target, scratch):
     pytest.fail("computed again")
 
 
-def python(code, *arguments, mounts=""):
-    """A process; ``mounts`` are commands of a shell by which it sees other disks than everybody else."""
-    command = [sys.executable, "-c", code, *map(str, arguments)]
-    if mounts:
-        if not can_mount():
-            pytest.skip("this machine allows no disks of one's own (unshare -Urm)")
-        command = ["unshare", "-Urm", "sh", "-ec", f'{mounts}\nexec "$@"', "sh", *command]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    return subprocess.run(
-        command, capture_output=True, text=True, env=environment, timeout=600, cwd=ROOT
-    )
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+
+
+def with_disks(mounts, code, *arguments):
+    """A process that sees other disks than everybody else, by these commands of a shell."""
+    if not can_mount():
+        pytest.skip("this machine allows no disks of one's own (unshare -Urm)")
+    shell = ["unshare", "-Urm", "sh", "-ec", f'{mounts}\nexec "$@"', "sh"]
+    return python(code, *arguments, before=shell, timeout=600)
 
 
 def can_mount():
@@ -137,7 +135,7 @@ print("done")
 def test_a_full_disk_costs_nothing_that_was_whole(tmp_path, monkeypatch):
     disk = tmp_path / "disk"
     monkeypatch.setenv("BERTOLOGY_CACHE", str(disk / "cache"))
-    run = python(FULL, disk, mounts=small_disk(disk, "160k"))
+    run = with_disks(small_disk(disk, "160k"), FULL, disk)
     assert (run.returncode, run.stdout) == (0, "done\n"), run.stderr
 
 
@@ -169,7 +167,7 @@ def test_a_training_on_a_full_disk_goes_on_when_there_is_room_to_the_same_weight
     assert undisturbed.returncode == 0, undisturbed.stderr
     disk = tmp_path / "disk"
     monkeypatch.setenv("BERTOLOGY_CACHE", str(disk))
-    disturbed = python(TRAINING, tiny_bert, disk, mounts=small_disk(disk, "1m"))
+    disturbed = with_disks(small_disk(disk, "1m"), TRAINING, tiny_bert, disk)
     assert disturbed.returncode == 0, disturbed.stderr
     first, weights = disturbed.stdout.splitlines()
     assert first.startswith("first: the disk is full") and weights == undisturbed.stdout.strip()
@@ -189,15 +187,6 @@ FULL_DISKS = {  # as the system, safetensors and torch.save say it
 @pytest.mark.parametrize("error", FULL_DISKS.values(), ids=FULL_DISKS)
 def test_a_full_disk_is_known_whoever_tells_it(error):
     assert describe_error(error).startswith("the disk is full (")
-
-
-def test_a_full_disk_in_a_notebooks_cell_is_said_in_words(tmp_path, monkeypatch):
-    told = "[Errno 28] No space left on device"
-    error = PapermillExecutionError(4, 3, "lab.record.results()", "OSError", told, [])
-    monkeypatch.setattr("papermill.execute_notebook", Mock(side_effect=error))
-    notebook = Notebook(tmp_path / "1_trial.ipynb", "A trial", {})
-    told = execute(notebook, {}, tmp_path / "executed.ipynb")
-    assert told.startswith("cell 3: the disk is full (") and "OSError" not in told
 
 
 # A cache that cannot be written to
@@ -221,7 +210,7 @@ for refused in (lambda: cache.artefact("things", {"other": 1}, fill), lambda: ca
 def test_a_read_only_cache_is_read_and_what_it_lacks_is_refused_before_any_work(own_cache):
     folder = cache.artefact("things", KEY, fill_with("whole"))
     mounts = f"mount --bind '{own_cache}' '{own_cache}'; mount -o remount,bind,ro '{own_cache}'"
-    run = python(READ, mounts=mounts)
+    run = with_disks(mounts, READ)
     assert run.returncode == 0, run.stderr
     found, *refusals = run.stdout.splitlines()
     assert found == str(folder)
@@ -245,25 +234,9 @@ def test_an_entry_of_a_read_only_cache_is_read_and_a_damaged_one_refused(number,
         cache.artefact("things", KEY, never)
 
 
-# A wrong clock
-
-
-@pytest.mark.parametrize("years", [-50, 10])
-def test_no_entry_hangs_on_the_clock(years):
-    """Files from long ago, and from years ahead."""
-    seconds = time.time() + years * 365 * 86400
-    folder = cache.artefact("things", KEY, fill_with("whole"))
-    for path in (folder, *folder.iterdir()):
-        os.utime(path, (seconds, seconds))
-    assert cache.is_finished("things", KEY) and cache.verified(folder)
-    assert cache.artefact("things", KEY, never) == folder
-
-
 # The Hub
 
 
-REVISION = "0" * 40
-BERT = tiny_bert_repository()
 WEIGHTS = f"resolve/{REVISION}/model.safetensors"
 
 

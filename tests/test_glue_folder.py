@@ -5,7 +5,7 @@ import re
 from contextlib import nullcontext
 
 import pytest
-from conftest import ROOT, SHARED, needs_shared
+from conftest import SHARED, needs_shared
 from datasets import Dataset
 
 from bertology_utils import __main__ as cli
@@ -80,14 +80,13 @@ def test_every_layout_plain_or_packed_with_empty_lines_at_its_end(tmp_path, name
     assert loaded.column_names == [*task.fields, "label", "idx"]
 
 
-def test_training_file_named_on_its_own(tmp_path, monkeypatch):
+def test_training_file_named_on_its_own(tmp_path):
     task, (header, rows, labels) = TASKS["rte"], LAYOUTS["rte"]
     write(tmp_path, task, header, rows, "train_subset.tsv")
     assert read(tmp_path, "rte", "train", "RTE=train_subset.tsv")["label"] == labels
     with pytest.raises(FileNotFoundError, match=r"train.tsv \(the folder has: train_subset.tsv\)"):
         read(tmp_path, "rte", "train")
     write(tmp_path, task, header, rows * 2)
-    monkeypatch.chdir(ROOT)
     call = f"check --only 3 -p tasks rte -p data folder:{tmp_path} -p train_files RTE="
     for file, code in (("train_subset.tsv", 0), ("none.tsv", 2)):
         assert cli.main((call + file).split()) == code

@@ -17,28 +17,15 @@ WORKFLOW = yaml.safe_load((ROOT / ".github" / "workflows" / "tests.yml").read_te
 HOOKS = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
 
 
-def has_no_findings(*command):
-    if importlib.util.find_spec(command[0]) is None:
-        pytest.skip(f"{command[0]} is not installed; pip install -e '.[test]' brings it")
-    found = subprocess.run(
-        [sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True
-    )
+@pytest.mark.locked
+@pytest.mark.parametrize("command", ["ruff check .", "ruff format --check .", "mypy"])
+def test_lint_format_and_types_have_no_findings(command):
+    tool, *arguments = command.split()
+    if importlib.util.find_spec(tool) is None:
+        pytest.skip(f"{tool} is not installed; pip install -e '.[test]' brings it")
+    call = [sys.executable, "-m", tool, *arguments]
+    found = subprocess.run(call, cwd=ROOT, capture_output=True, text=True)
     assert found.returncode == 0, found.stdout + found.stderr
-
-
-@pytest.mark.locked
-def test_lint():
-    has_no_findings("ruff", "check", ".")
-
-
-@pytest.mark.locked
-def test_format():
-    has_no_findings("ruff", "format", "--check", ".")
-
-
-@pytest.mark.locked
-def test_types():
-    has_no_findings("mypy")
 
 
 def test_types_are_strict_in_rooms_that_exist():

@@ -5,7 +5,7 @@ import re
 
 import httpx
 import pytest
-from hub_server import LocalHub, glue_repository_of, tiny_bert_repository, told
+from hub_server import BERT, REVISION, LocalHub, glue_repository_of, told
 
 from bertology_utils.hub import BERT_BASE, GLUE, HUB_REVISIONS, hub_errors
 
@@ -21,7 +21,7 @@ MRPC = glue_repository_of(
 )
 REPOSITORIES = {
     f"datasets/{GLUE}": (HUB_REVISIONS[GLUE], MRPC),
-    BERT_BASE: (HUB_REVISIONS[BERT_BASE], tiny_bert_repository()),
+    BERT_BASE: (HUB_REVISIONS[BERT_BASE], BERT),
 }
 
 LOAD = """
@@ -54,24 +54,23 @@ def test_rows_and_model_come_from_the_pinned_revisions(tmp_path):
         assert any(path.startswith(place + name) for path in fetched)
 
 
-OTHER = "0" * 40
-BERT = tiny_bert_repository()
 WITHOUT_WEIGHTS = {name: content for name, content in BERT.items() if "safetensors" not in name}
+NO_JSON = {"config.json": b"{"}
 CUT_OFF = {"model.safetensors": BERT["model.safetensors"][:-100]}
 DAMAGED = "A file is damaged: delete its folder in "
 # model → how the Hub has it, what is said of it, and what to do
 TROUBLES = {
-    BERT_BASE: ((OTHER, BERT), "is not a valid git identifier", "Check its name, its revision"),
+    BERT_BASE: ((REVISION, BERT), "is not a valid git identifier", "Check its name, its revision"),
     "a/unknown": (None, "is not a valid model identifier .*404", "Check its name"),
     "a/gated": (403, "gated repo: .*403", "your access (hf auth login)"),
     "a/busy": (429, "429 Too Many Requests", "try again later"),
-    f"a/no-weights@{OTHER}": (
-        (OTHER, WITHOUT_WEIGHTS),
+    f"a/no-weights@{REVISION}": (
+        (REVISION, WITHOUT_WEIGHTS),
         "does not appear to have a file named model.safetensors",
         "pickled weights are not loaded",
     ),
-    f"a/cut-off@{OTHER}": ((OTHER, BERT | CUT_OFF), "file not fully covered", DAMAGED),
-    f"a/no-json@{OTHER}": ((OTHER, BERT | {"config.json": b"{"}), "not a valid JSON file", DAMAGED),
+    f"a/cut-off@{REVISION}": ((REVISION, BERT | CUT_OFF), "file not fully covered", DAMAGED),
+    f"a/no-json@{REVISION}": ((REVISION, BERT | NO_JSON), "not a valid JSON file", DAMAGED),
 }
 
 
@@ -83,7 +82,7 @@ def refusals(url, home, names, **changes):
 
 def test_every_refusal_of_the_hub_is_said_in_words(tmp_path):
     repositories = {name.split("@")[0]: found for name, (found, *_) in TROUBLES.items() if found}
-    with LocalHub(repositories | {f"datasets/{GLUE}": (OTHER, MRPC)}) as hub:
+    with LocalHub(repositories | {f"datasets/{GLUE}": (REVISION, MRPC)}) as hub:
         found = refusals(hub.url, tmp_path, list(TROUBLES))
     for name, (_, why, what_to_do) in TROUBLES.items():
         assert found[name].startswith(f"ConnectionError|the model {name.split('@')[0]!r} at revis")

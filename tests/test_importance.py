@@ -21,7 +21,6 @@ from bertology_utils.importance.components import (
     Components,
     effects_on_parts,
 )
-from bertology_utils.statistics import Bootstrap
 from bertology_utils.verdicts import CLAIMS, FAILS, HOLDS, UNDECIDED, UNTESTABLE, judge
 
 MRPC, RTE = TASKS["mrpc"], TASKS["rte"]
@@ -82,14 +81,6 @@ def test_the_committed_table_of_the_calibration_keeps_what_it_promises():
         assert all(abs(row["bias, %"]) < 10 for row in rows.values()), name
         least = 89 if calibration.KINDS[2] in name else 92.5
         assert all(least <= row["coverage, %"] <= 97.9 for row in rows.values()), name
-
-
-def test_a_planted_head_is_the_heads_own_and_noise_is_no_ones():
-    noise = crossed(rest=1.0, ways=1)
-    assert Components(noise).shares(1)[HEAD]["value"] < 0.2
-    noise[5] += 20.0  # in every training alike
-    planted = Components(noise)
-    assert planted.shares(1)[HEAD]["value"] > 0.9 and planted.above(0.5, 1).outcome == HOLDS
 
 
 def test_the_same_model_twice_is_one_training():
@@ -324,11 +315,6 @@ def test_the_heads_own_share_can_hold_fail_and_stay_open():
     assert outcome("head-own", support(head=1.0, training=0.3, rest=0.3)) == HOLDS
     assert outcome("head-own", support(head=0.3, training=1.0, rest=0.3)) == FAILS
     assert outcome("head-own", support(head=1.0, training=0.98, rest=0.3)) == UNDECIDED
-    assert outcome("head-own", {}) == UNTESTABLE
-
-
-def ranked(value, error=0.02):
-    return Bootstrap(value, value + error * np.random.default_rng(0).standard_normal(500), 72, 1)
 
 
 def test_where_few_heads_rest_on_cls_nothing_is_said_of_them():
@@ -363,10 +349,9 @@ def test_sinks_can_be_enlarged_or_not_or_perhaps():
         assert judged(enlarged) == verdict
     assert judged(CLAIMS["sinks-enlarged"].least) == UNDECIDED
     assert judged(1.0, effect=0.0, noise=1.0) != HOLDS
-    assert outcome("sinks-enlarged", {}) == UNTESTABLE
 
 
-def test_effects_can_follow_the_change_of_the_output_or_not_or_perhaps():
+def test_effects_can_follow_the_change_of_the_output_or_not():
     def judged(**options):
         runs = [made_heads(**options) for _ in range(2)]
         found = ablations.follows_change(runs, 1)
@@ -374,8 +359,6 @@ def test_effects_can_follow_the_change_of_the_output_or_not_or_perhaps():
 
     assert judged() == HOLDS
     assert judged(follows=False) == FAILS
-    assert outcome("effect-follows-change", {"zero": ranked(0.31)}) == UNDECIDED
-    assert outcome("effect-follows-change", {}) == UNTESTABLE
 
 
 def test_published_gains_can_be_beyond_luck_ordinary_and_open():

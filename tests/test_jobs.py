@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from conftest import ROOT
 
 from bertology_utils import __main__ as cli
 from bertology_utils import jobs
@@ -23,11 +22,6 @@ from bertology_utils.workers import run_tasks
 SST2, MRPC = TASKS["sst2"], TASKS["mrpc"]
 SMALL = {"tasks": "sst2", "train_examples": 16, "sweep_examples": 12}
 ONE = "{}, {}, seed {}"
-
-
-@pytest.fixture(autouse=True)
-def in_the_checkout(monkeypatch):
-    monkeypatch.chdir(ROOT)
 
 
 def titles(number, **parameters):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from eight_models import NAMES, PAIRS, model_and_tokenizer
-from hub_server import tiny_bert_repository
+from hub_server import BERT
 from safetensors.torch import load_file, save_file
 
 from bertology_utils import attention_maps, batches_of, models, observe, settings, sweep
@@ -18,7 +18,7 @@ from bertology_utils.settings import parse_model
 @pytest.fixture
 def legacy(tmp_path):
     """Folder of a tiny checkpoint with the names of 2018: bert. prefix, gamma and beta, pre-training heads."""
-    for name, content in tiny_bert_repository().items():
+    for name, content in BERT.items():
         (tmp_path / name).write_bytes(content)
     return tmp_path
 

@@ -90,33 +90,25 @@ def test_by_norm_equals_explicit_vectors(case):
 
 
 def test_padding_changes_nothing(case):
-    _, model, tokenizer = case
-
-    def both(pairs):
-        found = observe(
-            model, batches_of(pairs, tokenizer), {"weight": Keep(), "norm": ByNorm(Keep())}
-        )
-        return list(zip(found["weight"], found["norm"], strict=True))
-
-    for pair, expected in zip(PAIRS, both(PAIRS), strict=True):
-        torch.testing.assert_close(both([pair])[0], expected, atol=1e-5, rtol=0)
-
-
-def test_mixing_ratios_do_not_see_padding(case):
     name, model, tokenizer = case
-    if name == "ModernBERT":  # normalises before attention
+    mixes = name != "ModernBERT"  # which normalises before attention
+
+    def measured(pairs):
+        wanted = {"weight": Keep(), "norm": ByNorm(Keep())}
+        wanted |= {"mixing": Mixing(model)} if mixes else {}
+        return observe(model, batches_of(pairs, tokenizer), wanted)
+
+    together = measured(PAIRS)
+    for at, pair in enumerate(PAIRS):
+        for what, alone in measured([pair]).items():
+            torch.testing.assert_close(alone[0], together[what][at], atol=1e-5, rtol=0)
+    if mixes:
+        ratios = together["mixing"]
+        assert ratios.shape == (len(PAIRS), model.config.num_hidden_layers, len(DEFINITIONS))
+        assert ((ratios > 0) & (ratios < 1)).all()
+    else:
         with pytest.raises(ValueError, match="ModernBert.*no normalisation"):
             Mixing(model)
-        return
-
-    def ratios(pairs):
-        return observe(model, batches_of(pairs, tokenizer), {"mixing": Mixing(model)})["mixing"]
-
-    together = ratios(PAIRS)
-    assert together.shape == (len(PAIRS), model.config.num_hidden_layers, len(DEFINITIONS))
-    assert ((together > 0) & (together < 1)).all()
-    for at, pair in enumerate(PAIRS):
-        np.testing.assert_allclose(ratios([pair])[0], together[at], atol=1e-5)
 
 
 def test_what_is_measured_beside_mixing_ratios_is_found_in_the_cache_without_them(

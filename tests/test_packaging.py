@@ -10,7 +10,7 @@ from importlib import metadata
 
 import lock
 import pytest
-from conftest import ROOT, copy_of
+from conftest import ROOT, contents, copy_of
 from packaging.requirements import Requirement
 
 from bertology_utils.record import results_folder
@@ -222,14 +222,6 @@ def checkout(tmp_path, monkeypatch):
     return tmp_path
 
 
-def contents(folder):
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
-
-
 def test_all_places_are_written_and_taken_back(checkout, capsys):
     before = contents(checkout)
     assert publish.main(CALL) == 0
@@ -276,8 +268,6 @@ def refused(call, capsys):
         (["https://github.com/a/..", "v1"], "https://github.com/OWNER/NAME"),
         (['https://github.com/a/b"; x', "v1"], "https://github.com/OWNER/NAME"),
         (["https://github.com/a/b", "v 1"], "a tag is letters, digits"),
-        (["https://github.com/a/b", "v1;rm"], "a tag is letters, digits"),
-        (["https://github.com/a/b", "$(x)"], "a tag is letters, digits"),
         (["https://github.com/a/b", "-v"], "a tag is letters, digits"),
         (["https://github.com/a/b", "a..b"], "a tag is letters, digits"),
         (["https://github.com/a/b", "v1.lock"], "a tag is letters, digits"),

@@ -63,11 +63,6 @@ WRONG = {
 }
 
 
-@pytest.fixture(autouse=True)
-def in_the_checkout(monkeypatch):
-    monkeypatch.chdir(ROOT)
-
-
 @pytest.mark.parametrize(("call", "message"), WRONG.items())
 @pytest.mark.parametrize("command", ["run", "check"])
 def test_wrong_calls_end_before_a_kernel_starts(command, call, message, capsys, monkeypatch):

@@ -167,12 +167,12 @@ def difference(page, model, tokenizer, text, heads, ablation):
     page.browser.execute_script("location.hash = arguments[0]", hash_)
     page.settle()
     wanted = export.by_pytorch(model, tokenizer, text, off_of(heads), ablation)
-    found, shape = page.outputs(), wanted["weights"].shape
     wanted["answer"] = export.probabilities(wanted["answer"])
+    found = page.outputs()
     return [
         np.abs(np.reshape(found[name], np.shape(wanted[name])) - wanted[name]).max()
         for name in wanted
-    ], shape
+    ]
 
 
 # Numbers
@@ -184,9 +184,8 @@ def test_weights_norms_and_answers_equal_pytorchs(page, model):
     for text in TEXTS:
         for heads in SETS:
             for ablation in export.ABLATIONS:
-                found, shape = difference(page, loaded, tokenizer, text, heads, ablation)
+                found = difference(page, loaded, tokenizer, text, heads, ablation)
                 assert max(found) < TOLERANCE, (text, heads, ablation, found)
-                assert shape[:2] == (LAYERS, HEADS) or shape[0] == LAYERS * HEADS
                 answers.add(round(page.outputs()["answer"][0], 3))
     assert len(answers) > 10, "disabling changes what is compared"
 
@@ -350,20 +349,6 @@ def test_empty_texts_are_said(page):
     assert "tokens, read in" in page.text("message")
 
 
-def test_an_address_without_a_text_leaves_the_field_for_it(
-    browser, served, model, monkeypatch, tmp_path
-):
-    rows = entries_of("gain without a head", np.zeros((3, 4)), unit="gain", n=277)
-    numbers = numbers_in(tmp_path / "glue", rows)
-    monkeypatch.setattr(playground, "measures_of", lambda *_: numbers)
-    page = Page(browser, served(model, "no-text", in_site=True))
-    page.open(view="evidence")
-    assert not page.one("#text").is_displayed()
-    browser.execute_script("location.hash = '#text=&view=weights'")
-    page.wait("document.getElementById('message').textContent.includes('Write a sentence')")
-    assert page.one("#text").is_displayed()
-
-
 @pytest.mark.parametrize("width", [390, 1200])
 def test_nothing_scrolls_sideways(page, width):
     with on_a_phone(page.browser, width):
@@ -415,6 +400,10 @@ def test_a_page_in_the_site_has_the_evidence_where_its_heads_fit(
     with on_a_phone(browser, 390):
         assert page.run("document.documentElement.scrollWidth") <= 390
     assert page.one("#home a").get_attribute("href").endswith("/index.html")
+    # An address without a text leaves the field for it.
+    browser.execute_script("location.hash = '#text=&view=weights'")
+    page.wait("document.getElementById('message').textContent.includes('Write a sentence')")
+    assert page.one("#text").is_displayed()
 
 
 def numbers_in(folder, rows):
@@ -499,10 +488,7 @@ def test_npms_packages_are_pinned_by_their_hashes_and_no_host_is_named():
     assert all(re.fullmatch(r"[\d.]+", version) for version in wanted["dependencies"].values())
 
 
-def test_without_npm_nothing_is_fetched_and_it_is_said(tmp_path, monkeypatch):
-    monkeypatch.setattr(shutil, "which", lambda _: None)
-    with pytest.raises(playground.NoPackagesError, match="npm is not installed"):
-        playground.packages(tmp_path)
+def test_npm_that_fetches_nothing_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda _: "npm")
     monkeypatch.setattr(
         playground.subprocess, "run", lambda *_, **__: SimpleNamespace(returncode=1)

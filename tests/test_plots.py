@@ -47,12 +47,6 @@ def test_a_table_has_titles_in_glues_order_and_numbers_in_points():
     assert (row.value, row.low, row.high) == (-20, -30, -10)
 
 
-def test_intervals_of_shares_end_at_nothing_and_all():
-    entry = {"value": 0.9, "low": 0.7, "high": 1.1}
-    table = results(entries_of("share", entry, unit="share")).table("share")
-    assert table[["value", "low", "high"]].to_numpy().tolist() == [[90, 70, 100]]
-
-
 def test_an_array_becomes_a_row_for_each_head_counted_from_1():
     values = np.arange(6.0).reshape(2, 3)
     run = results(entries_of("weight", {"a": values, "b": values}, ("kind",), unit="weight"))

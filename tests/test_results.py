@@ -92,11 +92,15 @@ def test_a_task_without_a_number_takes_none_from_the_others():
     }
 
 
-def test_words_and_tables_cut_intervals_at_the_same_ends():
-    rows = entries_of("r", {MRPC: Estimate(0.99, 0.02, 90)}, ("task",), unit="correlation")
-    assert text_of(rows[0]) == "+0.99 [+0.95, +1.00]"
+@pytest.mark.parametrize(
+    ("unit", "words", "ends"),
+    [("correlation", "+0.99 [+0.95, +1.00]", [0.95, 1]), ("share", "99 % [95, 100]", [95, 100])],
+)
+def test_words_and_tables_cut_intervals_at_the_same_ends(unit, words, ends):
+    rows = entries_of("r", {MRPC: Estimate(0.99, 0.02, 90)}, ("task",), unit=unit)
+    assert text_of(rows[0]) == words
     table = run_of(*rows).table("r", task=[MRPC, RTE])
-    assert table.high.tolist() == [1.0]
+    assert [*table.low, *table.high] == pytest.approx(ends, rel=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,13 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 from unittest.mock import Mock
 
 import nbformat
 import psutil
 import pytest
+from conftest import contents
+from papermill import PapermillExecutionError
 
 from bertology_utils import __main__ as cli
 from bertology_utils.run import read_notebook
@@ -58,12 +59,8 @@ def project(tmp_path, monkeypatch):
     return tmp_path
 
 
-def files(folder: Path) -> list[str]:
-    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
-
-
-def contents(folder):
-    return {name: (folder / name).read_bytes() for name in files(folder)}
+def files(folder):
+    return sorted(contents(folder))
 
 
 def test_success_publishes_all_failure_nothing_and_in_place_the_notebook_too(project, capfd):
@@ -150,16 +147,25 @@ def test_a_run_that_is_stopped_leaves_nothing(project, notebooks, how, word):
     assert not alive
 
 
+FULL = OSError(errno.ENOSPC, "No space left on device")
+IN_A_CELL = PapermillExecutionError(4, 3, "lab.write()", "OSError", str(FULL), [])
+
+
 @pytest.mark.parametrize(
-    "place", ["papermill.execute_notebook", "bertology_utils.run.write_atomically"]
+    ("place", "error", "said"),
+    [
+        ("papermill.execute_notebook", FULL, "the disk is full ("),
+        ("papermill.execute_notebook", IN_A_CELL, "cell 3: the disk is full ("),
+        ("bertology_utils.run.write_atomically", FULL, "the disk is full ("),
+    ],
+    ids=["notebook", "cell", "results"],
 )
-def test_a_full_disk_is_said_in_words(project, place, monkeypatch, capsys):
-    full = OSError(errno.ENOSPC, "No space left on device")
+def test_a_full_disk_is_said_in_words(project, place, error, said, monkeypatch, capsys):
     monkeypatch.setattr("papermill.execute_notebook", lambda *_, **__: None)
-    monkeypatch.setattr(place, Mock(side_effect=full))
+    monkeypatch.setattr(place, Mock(side_effect=error))
     assert cli.main(["run"]) == 1
     errors = capsys.readouterr().err
-    assert "the disk is full" in errors and "Traceback" not in errors
+    assert said in errors and "Traceback" not in errors and "OSError" not in errors
 
 
 def test_a_dying_kernel_is_a_failed_notebook(project, capsys):

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT
-from hub_server import LocalHub, tiny_bert_repository, told
+from hub_server import BERT, REVISION, LocalHub, told
 
 from bertology_utils import common
 from bertology_utils.run import output_folder
-from bertology_utils.settings import parse_data, parse_model, parse_pairs
+from bertology_utils.settings import parse_data, parse_pairs
 from docs.pages import in_markdown
 
 # Code of a repository
@@ -25,8 +25,6 @@ class Harm:
         return Path.touch, (self.mark,)
 
 
-REVISION = "0" * 40
-BERT = tiny_bert_repository()
 RUNNING = "only by running code from its repository"
 PICKLED = {name: content for name, content in BERT.items() if name != "model.safetensors"}
 LOAD = """
@@ -76,16 +74,6 @@ def test_neither_pickled_weights_nor_code_of_a_repository_is_run(tmp_path):
         assert line.startswith("ValueError|") and RUNNING in line
     assert RUNNING in no_classifier[2]
     assert "model.safetensors" in fetched and not fetched & {"own.py", "pytorch_model.bin"}
-
-
-def test_a_folder_of_pickled_weights_is_refused(tmp_path):
-    for name, content in PICKLED.items():
-        (tmp_path / name).write_bytes(content)
-    (tmp_path / "pytorch_model.bin").write_bytes(pickle.dumps(Harm(tmp_path / "mark")))
-    why = r"lacks model\.safetensors; pickled weights are not loaded"
-    with pytest.raises(ValueError, match=why):
-        parse_model(str(tmp_path))
-    assert not (tmp_path / "mark").exists()
 
 
 PINNED = """

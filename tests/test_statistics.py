@@ -6,7 +6,7 @@ from conftest import load_script
 
 from bertology_utils import statistics, verdicts
 from bertology_utils.drift import figures
-from bertology_utils.glue import TASKS, plain_metric, predictions
+from bertology_utils.glue import TASKS, plain_metric
 from bertology_utils.results import MEASURED
 from bertology_utils.statistics import MARGIN
 from bertology_utils.verdicts import FAILS, HOLDS, UNDECIDED, Support, all_of, any_of
@@ -227,12 +227,6 @@ def test_supports_combine():
     assert all_of([weak, sure]).outcome == UNDECIDED, "one of two is corrected"
     assert any_of([~weak, ~sure]).outcome == UNDECIDED
     assert [Support(p, 1.0).outcome for p in (0.025, 0.026)] == [HOLDS, UNDECIDED]
-
-
-def test_predictions():
-    logits = np.array([[0.1, 0.9, 0.3], [2, 1, 0]])
-    assert predictions(TASKS["mnli"], logits).tolist() == [1, 0]
-    assert predictions(TASKS["stsb"], logits[:, :1]).tolist() == [0.1, 2]
 
 
 def test_the_papers_average_gain_comes_out_of_its_table():

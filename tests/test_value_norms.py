@@ -28,11 +28,6 @@ def model():
 
 
 @pytest.fixture(scope="module")
-def tokenizer():
-    return model_and_tokenizer("BERT")[1]
-
-
-@pytest.fixture(scope="module")
 def batches(tokenizer):
     return batches_of(PAIRS, tokenizer)
 
