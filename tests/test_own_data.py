@@ -130,6 +130,19 @@ def test_commands_are_calls_that_would_run(name, places, own_cache):
                 assert evidence.read_options(words[3:]).freeze
 
 
+@pytest.mark.parametrize(
+    ("only", "numbers"), [("3, 6", "3 6"), ("3-4", "3 4"), ("0", "has no evidence")]
+)
+def test_evidence_is_asked_for_as_runs_are(only, numbers):
+    options = evidence.read_options(["--glue", "g", "--confirm", "c", "--only", only])
+    if only == "0":
+        with pytest.raises(ValueError, match=numbers):
+            list(evidence.calls(options))
+        return
+    asked = ",".join(call[call.index("--only") + 1] for call in evidence.calls(options))
+    assert sorted({*asked.split(",")}) == numbers.split()
+
+
 def test_the_evidence_is_checked_whole_before_the_first_run_and_ends_at_a_failure(
     monkeypatch, capsys
 ):

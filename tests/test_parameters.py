@@ -223,6 +223,14 @@ def test_what_a_parameter_says_is_no_path_though_a_folder_bears_its_name(
     assert convert(name, value) == value
 
 
+def test_blanks_between_checkpoints_are_no_part_of_a_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    made = f"mrpc={tmp_path / 'a'},sst2={tmp_path / 'b'}"
+    assert convert("checkpoint", "mrpc=a ,sst2= b").replace(" ", "") == made
+
+
 def test_in_place_is_for_default_settings_only(capsys):
     assert cli.main(["run", "--in-place", "-p", "seed", "2"]) == 2
     assert "default settings only" in capsys.readouterr().err

@@ -135,6 +135,20 @@ def test_another_run_may_differ_by_the_tolerance_of_each_number():
             assert (moved(old, new) == []) == (step == small)
 
 
+@pytest.mark.parametrize(
+    ("place", "command"),
+    [
+        ("results/glue/6_disabling_heads.json", "make evidence ONLY=6"),
+        ("results/confirm/6_disabling_heads.json", "make evidence CONFIRM=FOLDER ONLY=6"),
+        ("results/ud/dependencies.json", "make evidence TREEBANK=FILE"),
+        ("runs/own/results/6_disabling_heads.json", "python -m bertology_utils run --only 6"),
+    ],
+)
+def test_a_file_that_is_missing_is_named_with_the_command_that_makes_it(tmp_path, place, command):
+    with pytest.raises(ValueError, match=f"renew it: {re.escape(command)}$"):
+        read_results(tmp_path / place)
+
+
 def test_p_values_are_alike_where_nothing_hangs_on_them():
     old, alike, other = (
         run_of(*entries_of("better", np.array(p), over=("layer",), unit="p", tolerance=P_VALUE))
