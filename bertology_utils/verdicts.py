@@ -362,10 +362,10 @@ def _number(claim: Claim, support: Support, found: Mapping[Any, Any], unit: str)
     """The estimate that decides: of a claim about each, the one least sure; of one that fails, that which speaks against it most."""
     alone = {label: RULES[claim.rule]([one], claim) for label, one in found.items()}
     read = {label: _read(one, unit) for label, one in found.items()}
-    about_some = claim.rule in ("some beyond, of either sign", "as tested, some")
+    about_some = claim.rule in ("some beyond, of either sign", "as tested, some", "not each above")
     # In these the largest value speaks against the claim.
     none = "no head in any", "in none of them some head", "as tested, none"
-    upwards = claim.rule in ("each below", *none)
+    upwards = claim.rule in ("each below", "not each above", *none)
 
     def order(label: Any) -> tuple[float, float]:
         holds, fails = (max(p, TINY) for p in (alone[label].holds, alone[label].fails))
