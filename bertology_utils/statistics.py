@@ -116,7 +116,7 @@ def bootstrap(statistic: Callable[[np.ndarray], float], n: int, seed: Seed) -> B
     Raises:
         ValueError: no examples.
     """
-    draws = np.array([statistic(rows) for rows in resampled_rows(n, seed, RESAMPLES)])
+    draws = np.array([statistic(rows) for rows in resampled_rows(n, seed)])
     return Bootstrap(float(statistic(np.arange(n))), draws, n, seed)
 
 
@@ -128,7 +128,7 @@ def bootstrap_mean(values: np.ndarray, seed: Seed) -> Bootstrap:
 @lru_cache(maxsize=8)  # many measures of one task ask for the same
 def whole_and_resampled(n: int, seed: Seed) -> np.ndarray:
     """How often each of ``n`` examples counts, shape (1 + resamples, n): once as they are, then as often as drawn; read-only."""
-    drawn = [np.bincount(rows, minlength=n) for rows in resampled_rows(n, seed, RESAMPLES)]
+    drawn = [np.bincount(rows, minlength=n) for rows in resampled_rows(n, seed)]
     weights = np.vstack([np.ones(n), *drawn])
     weights.setflags(write=False)
     return weights
@@ -167,12 +167,12 @@ def means_with_gaps(values: np.ndarray, seed: Seed) -> np.ndarray:
     return means.reshape(-1, *values.shape[1:])
 
 
-def resampled_rows(n: int, seed: Seed, count: int) -> Iterator[np.ndarray]:
-    """The one source of resamples: ``count`` times ``n`` indices of examples, drawn with replacement."""
+def resampled_rows(n: int, seed: Seed) -> Iterator[np.ndarray]:
+    """The one source of resamples: :data:`RESAMPLES` times ``n`` indices of examples, drawn with replacement."""
     if n < 1:
         raise ValueError("a bootstrap needs at least one example")
     rng = np.random.default_rng(seed)
-    return (rng.integers(0, n, size=n) for _ in range(count))
+    return (rng.integers(0, n, size=n) for _ in range(RESAMPLES))
 
 
 def _summary(one: Bootstrap | Estimate) -> dict[str, float]:
@@ -558,7 +558,7 @@ def rank_correlation(x: np.ndarray, y: np.ndarray, seed: Seed) -> Bootstrap:
         With the items as its ``n``.
     """
     # (1 + resamples, items)
-    rows = np.vstack([np.arange(len(x)), *resampled_rows(len(x), seed, RESAMPLES)])
+    rows = np.vstack([np.arange(len(x)), *resampled_rows(len(x), seed)])
     return Bootstrap.of(rank_correlations(x[rows], y[rows]), len(x), seed)
 
 
@@ -605,20 +605,19 @@ def _centred_ranks(values: np.ndarray) -> np.ndarray:
     return ranks - ranks.mean(axis=1, keepdims=True)
 
 
-def by_size(values: np.ndarray, margin: float = MARGIN) -> np.ndarray:
-    """Flat indices, the largest value first; values within ``margin`` of a larger one count as equal to it.
+def by_size(values: np.ndarray) -> np.ndarray:
+    """Flat indices, the largest value first; values within :data:`MARGIN` of a larger one count as equal to it.
 
     Equal ones keep their order, so that it does not hang on their last digits.
 
     Args:
         values: of any shape; NaN comes last.
-        margin: what counts as equal.
     """
     flat = np.nan_to_num(np.asarray(values, dtype=float).ravel(), nan=-np.inf)
     order, leader = np.argsort(-flat, kind="stable"), np.inf
     groups: list[list[int]] = []
     for index in order:
-        if flat[index] < leader - margin or not groups:
+        if flat[index] < leader - MARGIN or not groups:
             leader = flat[index]
             groups.append([])
         groups[-1].append(int(index))
@@ -634,9 +633,9 @@ def heads_by_size(values: np.ndarray) -> list[Head]:
     return [divmod(int(index), values.shape[1]) for index in by_size(values)]
 
 
-def largest(values: np.ndarray, margin: float = MARGIN) -> tuple[int, ...]:
+def largest(values: np.ndarray) -> tuple[int, ...]:
     """Index of the largest value, the first of those that tie with it."""
-    place = np.unravel_index(by_size(values, margin)[0], np.shape(values))
+    place = np.unravel_index(by_size(values)[0], np.shape(values))
     return tuple(map(int, place))
 
 

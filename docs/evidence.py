@@ -136,12 +136,11 @@ def parameters(
     return [(name, value) for name, value in given.items() if value and name in declared]
 
 
-def measure_treebank(path: str, target: Path | None = None) -> None:
+def measure_treebank(path: str) -> None:
     """Write results/ud: heads along a treebank's twelve commonest dependencies, in both directions.
 
     Args:
         path: of the CoNLL-U file.
-        target: the results file, if it is another.
     """
     lab = Lab("dependencies", profile="glue", treebank=path)
     seed, random = lab.settings.seed, "random weights"
@@ -172,7 +171,7 @@ def measure_treebank(path: str, target: Path | None = None) -> None:
             tolerance = {"share": MEASURED, "p": P_VALUE}.get(unit, 0)
             labels = {"by": ("kind",), "state": state}
             lab.record(what, numbers, unit=unit, tolerance=tolerance, **labels)
-    target = target or project_root() / "results" / "ud" / f"{lab.notebook}.json"
+    target = project_root() / "results" / "ud" / f"{lab.notebook}.json"
     target.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(target, as_text(lab.content).encode())
 

@@ -22,6 +22,8 @@ from ..verdicts import WEIGHT
 from . import measure
 from .release import FrameSentence
 
+TOP = 15  # heads of which a figure shows what controls leave
+
 
 def annotated_sentence(sentence: FrameSentence) -> Figure:
     """A sentence with its predicate in blue, linked core elements in orange, other elements in grey (Fig 4)."""
@@ -168,23 +170,19 @@ def links_and_places(results: Results) -> Figure:
     return figure
 
 
-def two_controls(results: Results, count: int = 15) -> Figure:
+def two_controls(results: Results) -> Figure:
     """What each control leaves of the heads with the largest excess, a panel for each direction.
 
     Heads that follow links are orange.
-
-    Args:
-        results: the rows.
-        count: heads in a panel.
     """
-    figure, axes = plots.panel_grid(2, 4.4, 0.24 * count + 1.3)
+    figure, axes = plots.panel_grid(2, 4.4, 0.24 * TOP + 1.3)
     for ax, direction in zip(axes, measure.DIRECTIONS, strict=True):
         first, both = (
             results.array(measure.EXCESS, kind=direction, state=state)
             for state in (measure.WEIGHT_ALONE, measure.BOTH)
         )
         following = results.array(measure.P_OF_EXCESS, kind=direction) <= ONE_SIDED
-        heads = heads_by_size(first)[:count]
+        heads = heads_by_size(first)[:TOP]
         for at, head in enumerate(heads):
             colour = COLOURS["orange" if following[head] else "blue"]
             ax.plot([both[head], first[head]], [at, at], color="#c9ccd1", lw=2, zorder=0)

@@ -20,7 +20,7 @@ from itertools import combinations, combinations_with_replacement
 import numpy as np
 
 from ..disabling.masking import ABLATIONS, INTERCHANGE
-from ..statistics import RESAMPLES, Bootstrap, Seed, mean_of, rank_correlation, resampled_rows
+from ..statistics import Bootstrap, Seed, mean_of, rank_correlation, resampled_rows
 
 WAYS = tuple(
     "resample" if name == INTERCHANGE else name for name in ABLATIONS
@@ -109,7 +109,7 @@ def in_multiples(runs: Sequence[Heads], seed: Seed) -> dict[str, dict[str, Boots
         seed: of the resampling, the same heads in every run.
     """
     heads = len(runs[0].rests)
-    drawn = [np.arange(heads), *resampled_rows(heads, seed, RESAMPLES)]
+    drawn = [np.arange(heads), *resampled_rows(heads, seed)]
     weights = np.stack([np.bincount(rows, minlength=heads) for rows in drawn])
     squares = {}  # of each group, mean over its heads and all runs, (1 + resamples, ablations)
     for group, chosen in (

@@ -110,13 +110,7 @@ def head_arrays(table: pd.DataFrame, panel: str = "task") -> dict[str, np.ndarra
     }
 
 
-def table_map(
-    ax: Axes,
-    values: pd.DataFrame,
-    limits: tuple[float, float],
-    title: str = "",
-    cmap: str | Colormap = MAP,
-) -> None:
+def table_map(ax: Axes, values: pd.DataFrame, limits: tuple[float, float], title: str = "") -> None:
     """Draw a table of numbers, each in a cell of its colour (Fig 7).
 
     Args:
@@ -124,10 +118,9 @@ def table_map(
         values: the table, with the names of its rows and columns.
         limits: values at the two ends of the colour scale.
         title: above it.
-        cmap: colour map.
     """
     look: dict[str, Any] = {"linewidths": 0.4, "linecolor": "white", "annot_kws": {"fontsize": 8}}
-    look |= {"cmap": cmap, "vmin": limits[0], "vmax": limits[1], "cbar": False}
+    look |= {"cmap": MAP, "vmin": limits[0], "vmax": limits[1], "cbar": False}
     sns.heatmap(values, ax=ax, annot=True, fmt=".2f", **look)
     ax.set(title=title, xlabel="", ylabel="")
     ax.tick_params(length=0, labelsize=8)
