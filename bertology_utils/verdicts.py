@@ -133,8 +133,8 @@ class Support:
         holds: p value of such data if the statement were false; small speaks for it.
         fails: p value of such data if it were true; small speaks against it.
         number: this run's, in words, where the statement is no estimate.
-        value: the same as a number, larger where it speaks more for the statement; of several
-            statements that are as sure it tells which is the closest, or the farthest.
+        value: a number that is larger where it speaks more for the statement; of several statements
+            that are as sure it tells which is the closest, or the farthest.
     """
 
     holds: float
@@ -155,7 +155,7 @@ class Support:
 def above(estimate: Estimate | Bootstrap, least: float = 0.0) -> Support:
     """Support for a true value above ``least``."""
     one = mean_over_seeds([estimate]) if isinstance(estimate, Bootstrap) else estimate
-    return Support(one.p_above(least), (-one).p_above(-least))
+    return Support(one.p_above(least), (-one).p_above(-least), value=one.value - least)
 
 
 def all_of(parts: Iterable[Support]) -> Support:
@@ -164,13 +164,14 @@ def all_of(parts: Iterable[Support]) -> Support:
     It holds if each one does, without correction (each has to pass); it fails
     if one does at a level divided by their number (Bonferroni; the first step
     of Holm, 1979, which is all that "at least one" needs). A part without a
-    number, NaN, makes the whole NaN, wherever it stands.
+    number, NaN, makes the whole NaN, wherever it stands. Its value is the least of theirs.
     """
     parts = list(parts)
     if not parts:
         return Support(1.0, 1.0)
     fails = np.minimum(1.0, len(parts) * np.min([part.fails for part in parts]))
-    return Support(float(np.max([part.holds for part in parts])), float(fails))
+    holds, value = np.max([part.holds for part in parts]), min(part.value for part in parts)
+    return Support(float(holds), float(fails), value=value)
 
 
 def any_of(parts: Iterable[Support]) -> Support:
@@ -187,7 +188,8 @@ def some_head(test: ManyTest) -> Support:
     measured = test.n > 0
     if not measured.any():
         return Support(math.nan, math.nan)
-    return Support(float(test.above[measured].min()), float(test.below_alone[measured].max()))
+    holds, fails = test.above[measured].min(), test.below_alone[measured].max()
+    return Support(float(holds), float(fails), value=float(np.nanmax(test.means)))
 
 
 def in_every_training(tests: ManyTest | Sequence[ManyTest]) -> Support:
@@ -361,30 +363,21 @@ def _tally(claim: Claim, found: Mapping[Any, Any]) -> dict[str, int]:
 def _number(claim: Claim, support: Support, found: Mapping[Any, Any], unit: str) -> str:
     """The estimate that decides: of a claim about each, the one least sure; of one that fails, that which speaks against it most."""
     alone = {label: RULES[claim.rule]([one], claim) for label, one in found.items()}
-    read = {label: _read(one, unit) for label, one in found.items()}
     about_some = claim.rule in ("some beyond, of either sign", "as tested, some", "not each above")
-    # In these the largest value speaks against the claim.
-    none = "no head in any", "in none of them some head", "as tested, none"
-    upwards = claim.rule in ("each below", "not each above", *none)
 
     def order(label: Any) -> tuple[float, float]:
-        holds, fails = (max(p, TINY) for p in (alone[label].holds, alone[label].fails))
-        value = read[label][0]
-        if "either sign" in claim.rule:
-            value = abs(value)
-        elif "within" in claim.rule:  # how far outside the range
-            value = -max(claim.least - value, value - claim.most)
-        towards = value if upwards else -value  # of ties the more extreme
+        one = alone[label]
+        holds, fails = (max(p, TINY) for p in (one.holds, one.fails))
         if about_some:
-            return -holds, -towards
-        return (-fails if support.outcome == FAILS else holds), towards
+            return -holds, one.value
+        return (-fails if support.outcome == FAILS else holds), -one.value
 
     label = max(found, key=order)
     parts = label if isinstance(label, tuple) else (label,)
     title = ", ".join(part.title if isinstance(part, Task) else part for part in parts)
     against = support.outcome == FAILS and not about_some
     how = "clearest" if about_some else "clearest counterexample" if against else "least certain"
-    value, semicolon, sizes = read[label][1].partition("; ")
+    value, semicolon, sizes = _read(found[label], unit).partition("; ")
     among = f", {how} of {len(found)}{_range(found.values(), unit)}" if len(found) > 1 else ""
     return f"{title} {value}{among}".strip() + semicolon + sizes
 
@@ -398,19 +391,17 @@ def _range(found: Iterable[Any], unit: str) -> str:
     return f" ({text_of(ends).partition('[')[2].removesuffix(']').replace(', ', ' to ')})"
 
 
-def _read(one: Any, unit: str) -> tuple[float, str]:
-    """The number behind an estimate, a test or a count, and what people read of it."""
+def _read(one: Any, unit: str) -> str:
+    """What people read of an estimate, a test or a count."""
     if isinstance(one, (Estimate, Bootstrap)):
-        return one.value, text_of(one.summary() | {"unit": unit}, sizes=True)
+        return text_of(one.summary() | {"unit": unit}, sizes=True)
     if isinstance(one, Support):
-        return one.value, one.number
+        return one.number
     if isinstance(one, (int, float)):
-        return float(one), str(one)
-    highest = [float(np.nanmax(test.means)) for test in _tests(one)]
-    test = _tests(one)[int(np.argmin(highest))]
+        return str(one)
+    test = min(_tests(one), key=lambda test: np.nanmax(test.means))
     best = largest(test.means)  # its last two places are the layer and the head
-    number = f"head {head_name(*best[-2:])} {test.means[best]:+.3f}; n={int(test.n[best])}"
-    return max(highest), number
+    return f"head {head_name(*best[-2:])} {test.means[best]:+.3f}; n={int(test.n[best])}"
 
 
 # Preconditions. ---------------------------------------------------------

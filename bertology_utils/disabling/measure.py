@@ -214,8 +214,7 @@ def no_harm(
         sure = {name: min(part.holds, 1 - TINY) for name, part in parts.items()}
         name = max(parts, key=lambda name: (sure[name], -by_name[name].value))
         number = text_of(by_name[name].summary() | {"unit": "gain"}, sizes=True)
-        told = {"number": f"{name} {number}", "value": by_name[name].value}
-        supports[task] = replace(all_of(parts.values()), **told)
+        supports[task] = replace(all_of(parts.values()), number=f"{name} {number}")
     return supports
 
 
