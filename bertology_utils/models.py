@@ -203,10 +203,12 @@ def _load(
             ignore_mismatched_sizes=True,  # reported below, by name
             **options,
         )
-        _check_complete(model, loading, source, init)
+        lacks_pooler = _check_complete(model, loading, source, init)
         torch.manual_seed(seed)
         if init != "finetuned":
             draw_normal(model, only_head=True)
+            if lacks_pooler:  # as E5's; what transformers drew hangs on its own seed
+                draw_normal(model.base_model.pooler)
         if init == "normal":
             draw_normal(model)
     return model.eval()
@@ -214,11 +216,12 @@ def _load(
 
 def _check_complete(
     model: PreTrainedModel, loading: dict[str, Any], source: ModelSource, init: str
-) -> None:
-    """Transformers only warns of tensors left random; here that is an error."""
-    parts = {name for name, _ in model.base_model.named_children()}
-    if model.base_model is model:  # a pooler feeds the classifier alone; no map depends on it
-        parts.discard("pooler")
+) -> bool:
+    """Transformers only warns of tensors left random; here that is an error.
+
+    But for a pooler, which feeds the classifier alone; returned is whether the checkpoint lacks it.
+    """
+    parts = {name for name, _ in model.base_model.named_children()} - {"pooler"}
 
     def is_needed(key: str) -> bool:  # of another layer than one that is drawn anew or dropped
         part = key.removeprefix(f"{model.base_model_prefix}.").split(".")[0]
@@ -239,9 +242,10 @@ def _check_complete(
             f"model {source.name!r} does not fit {type(model).__name__}: {'; '.join(problems)}."
             f" Every tensor of the {what} must come from the checkpoint"
         )
+    return any(".pooler." in f".{key}" for key in loading.get("missing_keys") or ())
 
 
-def draw_normal(model: PreTrainedModel, only_head: bool = False) -> None:
+def draw_normal(model: torch.nn.Module, only_head: bool = False) -> None:
     """Redraw every weight matrix and embedding from ``N(0, 0.02²)``, in place.
 
     The paper's control, "weights randomly sampled from normal distribution"
@@ -255,7 +259,7 @@ def draw_normal(model: PreTrainedModel, only_head: bool = False) -> None:
     """
     import torch
 
-    kept = set(map(id, model.base_model.parameters())) if only_head else set()
+    kept = set(map(id, model.base_model.parameters())) if only_head else set()  # type: ignore[union-attr]
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if id(parameter) in kept:

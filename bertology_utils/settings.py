@@ -27,6 +27,7 @@ from safetensors import SafetensorError, safe_open
 from . import corpora
 from .cache import file_sha256
 from .common import ATTENTIONS, PROTOCOLS, one_based, one_of, zero_based
+from .e5 import e5_folder
 from .glue import LEAST_DEV_ROWS, DataSource, Task, get_task, output_order, parse_tasks
 from .hub import BERT_BASE, GLUE, HUB_REVISIONS
 
@@ -152,16 +153,23 @@ def _embedded_model() -> ModelSource:
     return ModelSource("embedded", str(embedded_folder()))
 
 
+@cache
+def _e5() -> ModelSource:
+    return ModelSource("e5", str(e5_folder()))
+
+
 def parse_model(name: str) -> ModelSource:
-    """Read the ``model`` parameter: "embedded", a folder, or a Hub name, "OWNER/NAME[@REVISION]".
+    """Read the ``model`` parameter: "embedded", "e5", a folder, or a Hub name, "OWNER/NAME[@REVISION]".
 
     Raises:
         ValueError: the name is none of these, or its folder has no weights in SafeTensors or a
             damaged file.
-        FileNotFoundError: the embedded model is not installed.
+        FileNotFoundError: the package of "embedded" or "e5" is not installed.
     """
     if name == "embedded":
         return _embedded_model()
+    if name == "e5":
+        return _e5()
     folder = Path(name).expanduser()
     if folder.is_dir():
         source = ModelSource(name, str(folder.resolve()))
@@ -171,7 +179,7 @@ def parse_model(name: str) -> ModelSource:
     on_hub = re.fullmatch(r"([\w-][\w.-]*/[\w.-]+)(?:@(.+))?", name)
     if not on_hub:
         raise ValueError(
-            f"unknown model {name!r}; choose 'embedded', the path of an existing folder, or a Hub name OWNER/NAME"
+            f"unknown model {name!r}; choose 'embedded', 'e5', the path of an existing folder, or a Hub name OWNER/NAME"
             f" such as {BERT_BASE!r}"
         )
     return ModelSource(name, on_hub[1], on_hub[2] or HUB_REVISIONS.get(on_hub[1], "main"))
@@ -383,7 +391,7 @@ _ROWS = ("max_examples", "train_examples", "sweep_examples")
 # All values of a parameter, where they can be listed.
 CHOICES = {"profile": tuple(PROFILES), "protocol": PROTOCOLS, "attention": ATTENTIONS}
 # What in a parameter's text is a path, if there is one of that name.
-_PATHS = {"model": r"^(?!embedded$).+", "treebank": r".+", "checkpoint": r"(?<==)\s*[^,]+"}
+_PATHS = {"model": r"^(?!(embedded|e5)$).+", "treebank": r".+", "checkpoint": r"(?<==)\s*[^,]+"}
 _PATHS |= dict.fromkeys(_ALLOWED, r"(?<=:).+")
 _MOST = 2**31 - 1
 Count = Annotated[int, Field(ge=0, le=_MOST)]
@@ -455,7 +463,7 @@ class Settings(BaseModel):
 
     What a person is told of each, a line:
         profile: model, data, sizes and recipe
-        model: encoder: embedded, a folder, or a Hub name; empty: the profile's
+        model: encoder: embedded, e5, a folder, or a Hub name; empty: the profile's
         checkpoint: own classifiers instead of trainings: TASK=FOLDER,TASK=FOLDER
         train_files: with a folder, training files of other names: TASK=FILE,TASK=FILE
         data: rows: embedded, hub or folder:PATH; empty: the profile's

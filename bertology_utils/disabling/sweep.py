@@ -58,7 +58,12 @@ class Sweep:
         return Sweep(*outputs)
 
 
-def sweep(model, batches: Sequence[Batch], ablation: str = "uniform") -> Sweep:
+def sweep(
+    model,
+    batches: Sequence[Batch],
+    ablation: str = "uniform",
+    mean_over: Sequence[Batch] | None = None,
+) -> Sweep:
     """Outputs with every head, and every layer, disabled.
 
     Args:
@@ -68,12 +73,13 @@ def sweep(model, batches: Sequence[Batch], ablation: str = "uniform") -> Sweep:
             call; these stay disabled in all outputs.
         batches: the dev set; see :mod:`bertology_utils.attention.batches`.
         ablation: one of :data:`bertology_utils.disabling.masking.ABLATIONS`.
+        mean_over: for "mean", the data over which the mean is taken; by default ``batches``.
 
     Raises:
         ValueError: a model in training mode, or see :func:`bertology_utils.models.check`.
         FloatingPointError: an output is NaN or infinite.
     """
-    return _sweep(model, batches, ablation, _outputs)
+    return _sweep(model, batches, ablation, _outputs, mean_over)
 
 
 def reference_sweep(model, batches: Sequence[Batch], ablation: str = "uniform") -> Sweep:
@@ -82,32 +88,35 @@ def reference_sweep(model, batches: Sequence[Batch], ablation: str = "uniform") 
 
 
 def _sweep(
-    model, batches: Sequence[Batch], ablation: str, outputs: Callable[..., Outputs]
+    model,
+    batches: Sequence[Batch],
+    ablation: str,
+    outputs: Callable[..., Outputs],
+    mean_over: Sequence[Batch] | None = None,
 ) -> Sweep:
     model = unwrap(model)
     heads = shape_of(model)[1]
     sets = np.vstack([np.eye(heads, dtype=bool), np.ones((1, heads), dtype=bool)])
-    baseline, without = outputs(model, batches, sets, ablation)
+    instead = replacement(model, mean_over or batches, ablation)
+    baseline, without = outputs(model, batches, sets, instead)
     return Sweep(baseline, without[:, :-1], without[:, -1])
 
 
-def _outputs(model, batches: Sequence[Batch], sets: np.ndarray, ablation: str) -> Outputs:
+def _outputs(model, batches: Sequence[Batch], sets: np.ndarray, instead: Instead) -> Outputs:
     """Outputs of the whole model, and with each set of heads disabled in each layer; the fast way where there is one."""
     pieces = pieces_of(model, batches)
     if pieces is None:
-        return _reference(model, batches, sets, ablation)
-    instead = replacement(model, batches, ablation)
-    if ablation == INTERCHANGE:
+        return _reference(model, batches, sets, instead)
+    if isinstance(instead, str):
         groups = partners(batches)
     else:
         groups = by_length(batches, pieces.bound // len(sets))
     return _fast(pieces, groups, torch.from_numpy(sets), instead)
 
 
-def _reference(model, batches: Sequence[Batch], sets: np.ndarray, ablation: str) -> Outputs:
+def _reference(model, batches: Sequence[Batch], sets: np.ndarray, instead: Instead) -> Outputs:
     """As :func:`_outputs`, by one pass for each set of heads."""
-    instead = replacement(model, batches, ablation)
-    groups = partners(batches) if ablation == INTERCHANGE else batches
+    groups = partners(batches) if isinstance(instead, str) else batches
     chosen = [np.flatnonzero(one).tolist() for one in sets]
     layers = track(range(shape_of(model)[0]), "disabling heads")
     without = [

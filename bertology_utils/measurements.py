@@ -1,0 +1,147 @@
+"""All measurements, in the order of the pages: what a model does, as arrays with named axes.
+
+Each is a function of a study, a task, a run and a slice of the held-out rows, and returns one value
+per example, not a mean; :mod:`bertology_utils.store` keeps it. Layers and heads are counted from 1
+on axes. Estimates, tests and figures are computed on the pages.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import xarray as xr
+
+from .attention import attention_maps
+from .disabling.masking import all_heads, disable_heads
+from .disabling.sweep import sweep
+from .models import predict_logits
+from .store import measured
+
+if TYPE_CHECKING:
+    from .study import Study
+
+
+def axes(layers: int, heads: int) -> dict[str, range]:
+    """Coordinates of the axes ``layer`` and ``head``, counted from 1."""
+    return {"layer": range(1, layers + 1), "head": range(1, heads + 1)}
+
+
+def judge(outputs: np.ndarray, labels: np.ndarray) -> dict[str, np.ndarray]:
+    """Whether each answer is right, and its loss; of a regression the answer itself, and its squared error.
+
+    Args:
+        outputs: of a classifier, shape (…, examples, labels); of a regression (…, examples, 1).
+        labels: gold, shape (examples,).
+
+    Returns:
+        "right" (bool) or "answer", and "loss"; each of shape (…, examples).
+    """
+    if outputs.shape[-1] == 1:
+        return {"answer": outputs[..., 0], "loss": (outputs[..., 0] - labels) ** 2}
+    log_p = outputs - np.logaddexp.reduce(outputs, axis=-1, keepdims=True)
+    return {
+        "right": outputs.argmax(axis=-1) == labels,
+        "loss": -log_p[..., np.arange(len(labels)), labels],
+    }
+
+
+# 6 · Disabling heads (§4.6, §5)
+
+
+@measured(
+    rows={"uniform": "disabled_rows", "zero": "compared_rows", "mean": "compared_rows"},
+    passes=lambda layers, heads: (layers - 0.2) / 2 * (heads + 1),
+)
+def without_each_head(
+    study: Study, task: str, run: int, rows: slice, ablation: str = "uniform"
+) -> xr.Dataset:
+    """What a classifier answers, whole, without each head, and without all heads of each layer (§4.6).
+
+    A disabled head gives all tokens the weight 1/L ("uniform"); or its output is zero ("zero"), or
+    its mean over all tokens of the first 100 rows ("mean").
+    """
+    batches, labels = study.batches(task, rows), study.labels(task, rows)
+    model = study.classifier(task, run)
+    out = sweep(model, batches, ablation, study.batches(task, 100) if ablation == "mean" else None)
+    places = {"": (), "_without": ("layer", "head"), "_without_layer": ("layer",)}
+    values = {"label": ("example", labels)}
+    for name, outputs in zip(places, (out.baseline, out.heads, out.layers), strict=True):
+        for kind, one in judge(outputs, labels).items():
+            values[kind + name] = ((*places[name], "example"), one)
+    return xr.Dataset(values, axes(*out.heads.shape[:2]))
+
+
+COUNTS = (1, 2, 4, 8, 12, 18, 27, 40, 60, 80, 100, 120, 144)  # of 144 heads; of other numbers as many hundredths
+ORDERS = ("another run's", "random 1", "random 2")
+
+
+@measured(rows="several_rows", passes=lambda layers, heads: len(COUNTS) * len(ORDERS))
+def without_several(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
+    """What a classifier answers with ever more heads disabled at once by 1/L, the most dispensable ones first.
+
+    In the order of another run, by its gain by loss on the rows behind those that are answered here;
+    and in random orders.
+    """
+    batches, labels = study.batches(task, rows), study.labels(task, rows)
+    model = study.classifier(task, run)
+    heads = np.array(all_heads(model))
+    other = without_each_head(study, task, run % len(study.runs(task)) + 1)
+    unseen = other.isel(example=slice(study.count("several_rows", task), None))
+    gain = (unseen.loss.astype(float) - unseen.loss_without).mean("example")
+    rng = np.random.default_rng([study.settings.seed, run])
+    orders = [np.argsort(-gain.values.ravel()), *(rng.permutation(len(heads)) for _ in ORDERS[1:])]
+    counts = [max(1, round(count * len(heads) / COUNTS[-1])) for count in COUNTS]
+    outputs = np.empty((len(orders), len(counts), len(labels), model.config.num_labels))
+    for place in np.ndindex(outputs.shape[:2]):
+        with disable_heads(model, heads[orders[place[0]][: counts[place[1]]]]):
+            outputs[place] = predict_logits(model, batches)
+    values = {kind: (("order", "count", "example"), one) for kind, one in judge(outputs, labels).items()}
+    return xr.Dataset(values | {"label": ("example", labels)}, {"order": list(ORDERS), "count": counts})
+
+
+@measured(rows="rows", passes=lambda layers, heads: 1.0)
+def shared_words(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
+    """How much a word of one sentence attends to the same word in the other sentence, and to the other words there (§5).
+
+    Words are wordpieces with a letter that stand in both sentences. An example without any has NaN.
+    """
+    tokenizer, model = study.tokenizer, study.classifier(task, run)
+    same, others = {}, {}
+    for batch in study.batches(task, rows):
+        maps = np.stack([one.cpu().numpy() for one in attention_maps(model, batch)])
+        for row, index in enumerate(batch.index):
+            twin, other = pairs_of_words(batch.inputs["input_ids"][row][batch.mask[row]], tokenizer)
+            own = maps[:, row, :, : len(twin), : len(twin)]  # (layers, heads, tokens, tokens)
+            same[index] = own[..., twin].mean(axis=-1) if twin.any() else np.full(own.shape[:2], np.nan)
+            others[index] = own[..., other].mean(axis=-1) if other.any() else np.full(own.shape[:2], np.nan)
+    values = {"same": same, "other": others}
+    ordered = {name: np.stack([one[at] for at in sorted(one)]) for name, one in values.items()}
+    return xr.Dataset(
+        {name: (("example", "layer", "head"), one) for name, one in ordered.items()},
+        axes(*ordered["same"].shape[1:]),
+    )
+
+
+def pairs_of_words(ids, tokenizer) -> tuple[np.ndarray, np.ndarray]:
+    """Cells of a map from a word of one sentence that also stands in the other: to that word there; to other words there.
+
+    Args:
+        ids: of one input, a pair of sentences without padding, shape (tokens,).
+        tokenizer: the model's.
+
+    Returns:
+        Two boolean arrays of shape (tokens, tokens).
+    """
+    ids = np.asarray(ids)
+    special = np.isin(ids, tokenizer.all_special_ids)
+    second = np.arange(len(ids)) > np.flatnonzero(special)[1]
+    pieces = tokenizer.convert_ids_to_tokens(ids.tolist())
+    word = ~special & np.array([any(sign.isalpha() for sign in piece) for piece in pieces])
+    across = (second[:, None] != second) & word[:, None] & word
+    equal = ids[:, None] == ids
+    twins = across & equal
+    return twins, across & ~equal & twins.any(axis=1, keepdims=True)
+
+
+MEASUREMENTS = {one.name: one for one in (without_each_head, without_several, shared_words)}

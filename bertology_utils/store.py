@@ -1,0 +1,228 @@
+"""Measurements as files: arrays with named axes, kept once they are made.
+
+A measurement is a function of a study, a task and a run that returns an ``xarray.Dataset``. What it
+returns is kept as ``results/STUDY/MEASUREMENT/TASK-RUN.nc`` (NetCDF, an HDF5 file), together with
+all that decided it. A file that was measured with other settings is refused, not used.
+
+A measurement of many rows is made in blocks of rows, which are kept in the cache until it is whole:
+one that was killed goes on where it was.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from .cache import cache_folder, key_digest
+from .common import device_name, is_closed, is_full
+
+if TYPE_CHECKING:
+    from .study import Study
+
+SEALED = "BERTOLOGY_SEALED"  # set where results are read only, as by `make reproduce`
+LIBRARIES = ("bertology_utils", "torch", "transformers")
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A measurement: a function, and how what it returns is kept.
+
+    Attributes:
+        function: of a study, a task, a run, a slice of the rows, and options; returns a Dataset
+            with an axis ``example``.
+        rows: the study's entry that says how many rows it takes; or, by an option's value, another
+            entry.
+        version: raised when the meaning of what it returns changes.
+        block: rows between two points from which it can go on.
+        passes: how many forward passes of one example it takes, of (layers, heads); for the
+            estimate of hours.
+    """
+
+    function: Callable[..., xr.Dataset]
+    rows: str | dict[str, str]
+    version: int
+    block: int
+    passes: Callable[[int, int], float]
+
+    def __post_init__(self) -> None:
+        """Look like the function."""
+        functools.update_wrapper(self, self.function)  # type: ignore[arg-type]
+
+    @property
+    def name(self) -> str:
+        """Name of the function, and of its folder."""
+        return self.function.__name__
+
+    def options(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Its options, those that are not given by their defaults; raises ValueError for an unknown one."""
+        own = list(inspect.signature(self.function).parameters.values())[4:]
+        if unknown := given.keys() - {one.name for one in own}:
+            allowed = ", ".join(one.name for one in own) or "none"
+            raise ValueError(f"{self.name} has no option {unknown.pop()!r}; it has: {allowed}")
+        return {one.name: given.get(one.name, one.default) for one in own}
+
+    def count(self, study: Study, task: str, **options: Any) -> int:
+        """How many rows it takes of a task; -1 for all."""
+        entry = self.rows
+        if isinstance(entry, dict):
+            entry = next(entry[value] for value in self.options(options).values() if value in entry)
+        return study.count(entry, task)
+
+    def settings(self, study: Study, task: str, run: int, **options: Any) -> dict[str, Any]:
+        """All that decides what it returns."""
+        rows = self.count(study, task, **options)
+        own = {"run": run, "rows": rows, "version": self.version, **self.options(options)}
+        return study.deciding(task) | own
+
+    def path(self, study: Study, task: str, run: int, **options: Any) -> Path:
+        """The file that keeps it."""
+        defaults = self.options({})
+        others = [str(value) for name, value in self.options(options).items() if value != defaults[name]]
+        return study.folder / self.name / ("-".join([task, str(run), *others]) + ".nc")
+
+    def __call__(self, study: Study, task: str, run: int, **options: Any) -> xr.Dataset:
+        """What is on file, measured now if nothing is.
+
+        Raises:
+            ValueError: the file is damaged, or was measured with other settings.
+            FileNotFoundError: there is none, and results are sealed.
+            OSError: it cannot be written.
+        """
+        path = self.path(study, task, run, **options)
+        asked = self.settings(study, task, run, **options)
+        if path.exists():
+            return load(path, asked, self._command(study, task))
+        if os.environ.get(SEALED):
+            raise FileNotFoundError(
+                f"{path} is not there, and results are only read here; measure it by: {self._command(study, task)}"
+            )
+        check_writable(path.parent)
+        parts = cache_folder() / "parts" / f"{study.name}-{self.name}-{key_digest(asked)[:16]}"
+        with locked(parts):
+            if not path.exists():  # another process may have made it meanwhile
+                self._measure(study, task, run, options, asked, path, parts)
+        return load(path, asked, self._command(study, task))
+
+    def _measure(
+        self,
+        study: Study,
+        task: str,
+        run: int,
+        options: dict[str, Any],
+        asked: dict[str, Any],
+        path: Path,
+        parts: Path,
+    ) -> None:
+        count = len(study.rows(task, asked["rows"]))
+        made = []
+        for start in range(0, count, self.block):
+            part = parts / f"{start:06}.nc"
+            stop = min(start + self.block, count)
+            if not part.exists():
+                begun = time.monotonic()
+                one = self.function(study, task, run, slice(start, stop), **self.options(options))
+                write(part, one.assign_attrs(seconds=time.monotonic() - begun))
+            made.append(xr.load_dataset(part, engine="h5netcdf"))
+        whole = xr.concat(made, "example", data_vars="minimal", coords="minimal", compat="override")
+        attributes = {
+            "settings": json.dumps(asked, sort_keys=True),
+            "seconds": round(sum(one.attrs["seconds"] for one in made)),
+            "device": f"{device_name()}, {platform.system()}",
+            "versions": json.dumps({name: version(name.replace("_", "-")) for name in LIBRARIES}),
+            "classifier": study.fingerprint(task, run),
+            "description": (inspect.getdoc(self.function) or "").split("\n")[0],
+        }
+        write(path, whole.assign_attrs(attributes))
+        for part in parts.glob("*.nc"):
+            part.unlink()
+
+    def _command(self, study: Study, task: str) -> str:
+        return f"make measure STUDY={study.name} ONLY={self.name} TASKS={task}"
+
+
+def measured(
+    rows: str | dict[str, str], passes: Callable[[int, int], float], version: int = 1, block: int = 100
+) -> Callable[[Callable[..., xr.Dataset]], Measurement]:
+    """Make a function a :class:`Measurement`, with these attributes."""
+    return lambda function: Measurement(function, rows, version, block, passes)
+
+
+def load(path: Path, asked: dict[str, Any], command: str) -> xr.Dataset:
+    """A measurement's file, if it is whole and was measured with the settings that are asked for; else ValueError."""
+    try:
+        kept = xr.load_dataset(path, engine="h5netcdf")
+        settings = json.loads(kept.attrs["settings"])
+    except (OSError, KeyError, ValueError) as error:
+        raise ValueError(
+            f"{path} is damaged ({str(error)[:80]}); remove it, and measure it again by: {command}"
+        ) from None
+    if settings != json.loads(json.dumps(asked)):
+        differ = sorted(name for name in settings | asked if settings.get(name) != asked.get(name))
+        told = "; ".join(f"{name}: {settings.get(name)!r} on file, {asked.get(name)!r} asked for" for name in differ)
+        raise ValueError(
+            f"{path} was measured with other settings ({told}). Ask for those on file; or remove it, and measure"
+            f" again by: {command}"
+        )
+    return kept
+
+
+def write(path: Path, values: xr.Dataset) -> None:
+    """Write a Dataset so that a reader sees the old file or the whole new one: 16-bit floats, bits as bytes, packed.
+
+    Raises:
+        OSError: no room, or no right to write there, in words.
+    """
+    small = {
+        name: one.astype(np.float16) if one.dtype.kind == "f" else one for name, one in values.items()
+    }
+    packing = {name: {"compression": "gzip", "compression_opts": 9, "shuffle": True} for name in small}
+    temporary = path.with_name(f".{path.name}-{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        one = xr.Dataset(small, coords=values.coords, attrs=values.attrs)
+        one.to_netcdf(temporary, engine="h5netcdf", encoding=packing)
+        temporary.replace(path)
+    except OSError as error:
+        if is_full(error):
+            raise OSError(f"no room to write {path}, the disk is full; free some space") from error
+        raise
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def check_writable(folder: Path) -> None:
+    """Refuse a folder that cannot be written to, before any long work; raises PermissionError."""
+    probe = folder / f".probe-{os.getpid()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        if not is_closed(error):
+            raise
+        raise PermissionError(
+            f"{folder} cannot be written to; make it writable, or name another folder in BERTOLOGY_RESULTS"
+        ) from None
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Let one process at a time measure what this folder is for; the others wait."""
+    from filelock import FileLock
+
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / "lock"):
+        yield

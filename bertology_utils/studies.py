@@ -1,0 +1,141 @@
+"""What a study is: an encoder, rows, sizes, a recipe and a seed, by name in ``studies.toml``.
+
+Nothing heavy is imported, so that a wrong entry is refused at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from .common import one_of
+from .glue import Task, get_task, parse_tasks
+
+ALL = -1  # of a number of rows: as many as there are
+LEAST_ROWS = 4  # heads are chosen on one half of the rows and measured on the other
+STUDIES = tomllib.loads(Path(__file__).with_name("studies.toml").read_text(encoding="utf-8"))
+
+
+class Recipe(BaseModel):
+    """How a classifier is fine-tuned: AdamW, linear warm-up and decay, gradients clipped at norm 1.
+
+    The paper gives batch and passes (§3). Where processor or GPU have instructions for it, mixed
+    precision is used.
+    """
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    learning_rate: float = Field(1e-4, gt=0, le=0.1)
+    epochs: int = Field(3, ge=1)
+    batch_size: int = Field(32, ge=1)
+    warmup: float = Field(0.1, ge=0, le=1)
+    weight_decay: float = Field(0.01, ge=0)
+    adam_epsilon: float = Field(1e-6, gt=0)
+    max_length: int = Field(128, ge=8)
+
+
+class StudySettings(BaseModel):
+    """The entries of one study.
+
+    Attributes:
+        name: in ``studies.toml``, or of one's own.
+        model: encoder: e5, embedded (MiniLM), a folder, or a Hub name.
+        data: rows: hub, embedded (synthetic) or folder:PATH in GLUE's layout.
+        tasks: all, or names with commas between.
+        seed: of rows that are drawn, and of the first run of each task; the next run has the next.
+        runs: fine-tuning runs of each task; ``runs_by_task`` where it is another number.
+        train_rows: training rows of each task; likewise.
+        held_back: training rows on which the study is measured instead of dev rows; no run trains on
+            them.
+        rows: on which maps are looked at.
+        disabled_rows: on which heads are disabled by 1/L; likewise by task.
+        compared_rows: on which they are disabled in other ways.
+        several_rows: on which several heads are disabled together.
+        after: task → the task whose fine-tuned encoder its own fine-tuning begins with.
+        checkpoint: task → a folder with a classifier, instead of fine-tuning.
+        recipe: of fine-tuning.
+    """
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    name: str
+    model: str
+    data: str
+    tasks: str = "all"
+    seed: int = Field(1, ge=0, lt=2**31)
+    runs: int = Field(2, ge=1)
+    runs_by_task: dict[str, int] = {}
+    train_rows: int = Field(ALL, ge=ALL)
+    train_rows_by_task: dict[str, int] = {}
+    held_back: int = Field(0, ge=0)
+    rows: int = Field(400, ge=ALL)
+    disabled_rows: int = Field(1500, ge=ALL)
+    disabled_rows_by_task: dict[str, int] = {}
+    compared_rows: int = Field(300, ge=ALL)
+    several_rows: int = Field(200, ge=ALL)
+    after: dict[str, str] = {}
+    checkpoint: dict[str, str] = {}
+    recipe: Recipe = Recipe()
+
+    @classmethod
+    def of(cls, name: str, **entries: Any) -> StudySettings:
+        """A study by its name, some of its entries overridden; entries that are empty are the study's own.
+
+        Raises:
+            ValueError: an unknown study or entry, or a value that is not allowed.
+        """
+        one_of("study", name, STUDIES)
+        for entry in entries:
+            one_of("entry", entry, set(cls.model_fields) - {"name"})
+        given = {entry: value for entry, value in entries.items() if value not in ("", None, 0)}
+        try:
+            settings = cls(name=name, **STUDIES[name] | given)
+        except ValidationError as error:
+            first = error.errors()[0]
+            entry = ".".join(map(str, first["loc"]))
+            raise ValueError(f"study {name!r}, {entry}={first['input']!r}: {first['msg']}") from None
+        for pairs in (settings.after, settings.checkpoint, settings.runs_by_task):
+            any(get_task(task) for task in pairs)
+        few = min(one for one in (settings.rows, settings.disabled_rows, settings.compared_rows, 99) if one != ALL)
+        if few < LEAST_ROWS:
+            raise ValueError(f"study {name!r}: {few} rows are too few; at least {LEAST_ROWS} are needed")
+        parse_tasks(settings.tasks)
+        return settings
+
+    @property
+    def is_own(self) -> bool:
+        """True if an entry other than the tasks is not as in ``studies.toml``."""
+        published = type(self)(name=self.name, **STUDIES[self.name])
+        return self.model_copy(update={"tasks": published.tasks}) != published
+
+    @property
+    def digest(self) -> str:
+        """Eight digits that change with any entry but the tasks."""
+        content = self.model_dump_json(exclude={"tasks"})
+        return hashlib.sha256(content.encode()).hexdigest()[:8]
+
+    def of_task(self, entry: str, task: Task) -> int:
+        """An entry that may differ by task, such as "runs"."""
+        return int(getattr(self, f"{entry}_by_task", {}).get(task.name, getattr(self, entry)))
+
+    def deciding(self, task: Task) -> dict[str, Any]:
+        """All entries that decide what is measured of a task, but for the number of rows."""
+        entries = {
+            "model": self.model,
+            "data": self.data,
+            "task": task.title,
+            "seed": self.seed,
+            "train_rows": self.of_task("train_rows", task),
+            "held_back": self.held_back,
+            "recipe": self.recipe.model_dump(),
+        }
+        if before := self.after.get(task.name):
+            entries["after"] = before
+        if checkpoint := self.checkpoint.get(task.name):
+            entries["checkpoint"] = Path(checkpoint).name
+        return json.loads(json.dumps(entries))

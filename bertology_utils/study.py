@@ -1,0 +1,270 @@
+"""What a page starts from: an encoder, tasks, rows, fine-tuning runs; and its measurements.
+
+A page of the project loads what ``results/`` holds. What is missing there, as everything is for a
+model of one's own, is measured now.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from . import glue
+from .cache import artefact
+from .common import device
+from .glue import Task, get_task, parse_tasks
+from .studies import ALL, StudySettings
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+    from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+    from .attention import Batch
+    from .finetune import Training
+    from .store import Measurement
+
+GLUE_VARIABLE = "BERTOLOGY_GLUE"  # a folder that stands for the Hub's GLUE
+RESULTS_VARIABLE = "BERTOLOGY_RESULTS"  # a folder that stands for results/
+OUTPUT_VARIABLE = "BERTOLOGY_OUTPUT"  # where a page writes: figures, claims, measurements of one's own; else runs/
+ROOT = Path(__file__).parents[1]
+
+
+def output_folder() -> Path:
+    """Where a page writes."""
+    return Path(os.environ.get(OUTPUT_VARIABLE) or ROOT / "runs")
+
+
+class Study:
+    """One study as a page uses it: rows, encoders, classifiers.
+
+    Args:
+        settings: its entries.
+        page: name of the notebook, which its figures and claims go by.
+    """
+
+    def __init__(self, settings: StudySettings, page: str = ""):
+        self.settings, self.page = settings, page
+
+    @classmethod
+    def of(cls, name: str, tasks: str = "", page: str = "", **entries: Any) -> Study:
+        """A study by its name, on some of its tasks, with entries of one's own; raises as :meth:`StudySettings.of`."""
+        return cls(StudySettings.of(name, tasks=tasks, **entries), page)
+
+    @property
+    def name(self) -> str:
+        """Name of the study."""
+        return self.settings.name
+
+    @property
+    def is_own(self) -> bool:
+        """True if some entry is the reader's own, so that the page tells other results than its text."""
+        return self.settings.is_own
+
+    @property
+    def folder(self) -> Path:
+        """Where its measurements are kept: in ``results/``, or in ``runs/own/`` if entries are the reader's."""
+        if not self.is_own:
+            return Path(os.environ.get(RESULTS_VARIABLE) or ROOT / "results") / self.name
+        return output_folder() / "own" / f"{self.name}-{self.settings.digest}"
+
+    @property
+    def tasks(self) -> list[str]:
+        """The tasks, as the paper writes them ("SST-2")."""
+        return [task.title for task in parse_tasks(self.settings.tasks)]
+
+    def count(self, entry: str, task: str) -> int:
+        """An entry that may differ by task, such as a number of rows."""
+        return self.settings.of_task(entry, get_task(task))
+
+    def deciding(self, task: str) -> dict[str, Any]:
+        """All entries that decide what is measured of a task, but for numbers of rows."""
+        return self.settings.deciding(get_task(task))
+
+    def runs(self, task: str) -> list[int]:
+        """Numbers of a task's fine-tuning runs, from 1."""
+        one = get_task(task)
+        given = one.name in self.settings.checkpoint
+        return list(range(1, 2 if given else self.settings.of_task("runs", one) + 1))
+
+    # Rows
+
+    @cached_property
+    def _source(self) -> glue.DataSource:
+        from .settings import parse_data
+
+        folder = os.environ.get(GLUE_VARIABLE)
+        data = self.settings.data
+        return parse_data(f"folder:{folder}" if folder and data == "hub" else data)
+
+    @lru_cache  # noqa: B019 - one per page, as long as its kernel
+    def _split(self, task: Task) -> tuple[Dataset, Dataset]:
+        """Training rows; and all rows on which the study can be measured, in the order in which they are taken.
+
+        Measured are dev rows in random order, then training rows that no run trains on; or those
+        that are held back. Rows that say the same as a training row are left out.
+        """
+        from datasets import concatenate_datasets
+
+        s, rng = self.settings, np.random.default_rng(self.settings.seed)
+        all_rows = glue.load_rows(task, "train", self._source)
+        order = rng.permutation(len(all_rows))
+        held, rest = order[: s.held_back], np.sort(order[s.held_back :])
+        count = s.of_task("train_rows", task)
+        drawn = np.sort(rng.permutation(rest)[:count]) if count != ALL else rest
+        train, unused = all_rows.select(drawn), rng.permutation(np.setdiff1d(rest, drawn))
+        if s.held_back:
+            others = all_rows.select(np.concatenate([held, unused]))
+        else:
+            dev = glue.load_rows(task, "dev", self._source)
+            others = concatenate_datasets(
+                [dev.select(rng.permutation(len(dev))), all_rows.select(unused)]
+            )
+        kept = glue.without(task, others, glue.texts(task, train))
+        if 2 * len(kept) < len(others):
+            raise ValueError(
+                f"{task.title}: {len(others) - len(kept)} of the {len(others)} rows to measure on are training rows as"
+                " well; give other dev rows"
+            )
+        return train, kept
+
+    def train_rows(self, task: str) -> Dataset:
+        """Rows on which every run of a task is fine-tuned."""
+        return self._split(get_task(task))[0]
+
+    def rows(self, task: str, part: slice | int | None = None) -> Dataset:
+        """Rows that no run was trained on, in a fixed random order.
+
+        Args:
+            task: as the paper writes it.
+            part: which of them; a number of the first ones; by default as many as maps are looked at on.
+        """
+        rows = self._split(get_task(task))[1]
+        part = self.settings.rows if part is None else part
+        part = slice(part if part != ALL else None) if isinstance(part, int) else part
+        return rows.select(range(*part.indices(len(rows))))
+
+    def labels(self, task: str, part: slice | int | None = None) -> np.ndarray:
+        """Gold labels of such rows; of STS-B closeness, from 0 to 1."""
+        labels = np.asarray(self.rows(task, part)["label"])
+        return labels / 5 if get_task(task).is_regression else labels
+
+    def batches(self, task: str, part: slice | int | None = None) -> list[Batch]:
+        """Model inputs of such rows, for any model of the study."""
+        from .attention.batches import make_batches, tokenize
+
+        inputs = tokenize(
+            self.rows(task, part), get_task(task), self.tokenizer, self.settings.recipe.max_length
+        )
+        return make_batches(inputs, self.tokenizer)
+
+    # Models
+
+    @cached_property
+    def _model(self) -> Any:
+        from .settings import parse_model
+
+        return parse_model(self.settings.model)
+
+    @cached_property
+    def tokenizer(self) -> PreTrainedTokenizerFast:
+        """The encoder's."""
+        from .models import load_tokenizer
+
+        return load_tokenizer(self._model)
+
+    def encoder(self, start: str = "pre-trained") -> PreTrainedModel:
+        """The encoder before any fine-tuning, or with random weights ("random")."""
+        from .models import load_encoder
+
+        init = {"pre-trained": "pretrained", "random": "normal"}[start]
+        return load_encoder(self._model, init, self.settings.seed).to(device())
+
+    def training(self, task: str, run: int = 1, start: str = "pre-trained") -> Training:
+        """All that determines a fine-tuning run."""
+        from .finetune import Training
+    from .store import Measurement
+        from .settings import Recipe
+
+        s, one = self.settings, get_task(task)
+        after, before = None, s.after.get(one.name)
+        if before and start == "pre-trained":
+            name = get_task(before).title
+            after = self.training(name, (run - 1) % len(self.runs(name)) + 1)
+        init = {"pre-trained": "pretrained", "random": "normal"}[start]
+        recipe = Recipe(**s.recipe.model_dump(), on_cpu="bf16")
+        rows = self.train_rows(task)
+        return Training(one, self._model, rows, recipe, init, s.seed + run - 1, after)
+
+    def classifier(self, task: str, run: int = 1, start: str = "pre-trained") -> PreTrainedModel:
+        """The classifier of a fine-tuning run, fine-tuned now if it is not there yet."""
+        from .models import load_classifier
+        from .settings import ModelSource, parse_model
+
+        one = get_task(task)
+        if given := self.settings.checkpoint.get(one.name):
+            return load_classifier(parse_model(given), one, "finetuned").to(device())
+        folder = self._finetuned(task, run, start)
+        return load_classifier(ModelSource(task, str(folder)), one, "finetuned").to(device())
+
+    def _finetuned(self, task: str, run: int, start: str) -> Path:
+        from .finetune import rows_digest, train
+
+        training = self.training(task, run, start)
+        key = {
+            "model": self._model.fingerprint,
+            "start": start,
+            "rows": rows_digest(training.rows),
+            "seed": training.seed,
+            "recipe": self.settings.recipe.model_dump(),
+            **({"after": training.after.name} if training.after else {}),
+        }
+        folder: Path = artefact("classifiers", key, lambda target, scratch: train(training, target, scratch))
+        return folder
+
+    def fingerprint(self, task: str, run: int) -> str:
+        """What identifies the weights of a run's classifier; the same run on another machine has others."""
+        from .cache import checksum
+        from .settings import parse_model
+
+        if given := self.settings.checkpoint.get(get_task(task).name):
+            return parse_model(given).fingerprint[:16]
+        return checksum(self._finetuned(task, run, "pre-trained") / "model.safetensors")[:16]
+
+    # Measurements
+
+    def measure(self, measurement: Measurement, **options: Any) -> dict[str, xr.Dataset]:
+        """A measurement of every run, by task; each with an axis ``run``.
+
+        What is on file is loaded, the rest is made, side by side where joblib is told so::
+
+            with joblib.parallel_config("dask"): study.measure(without_each_head)
+
+        Args:
+            measurement: of :mod:`bertology_utils.measurements`.
+            options: the measurement's own.
+
+        Raises:
+            ValueError, FileNotFoundError, OSError: see :class:`bertology_utils.store.Measurement`.
+        """
+        from joblib import Parallel, delayed
+
+        measurement.options(options)
+        each = [(task, run) for task in self.tasks for run in self.runs(task)]
+        for one in each:  # what is refused is refused before any is made
+            if measurement.path(self, *one, **options).exists():
+                measurement(self, *one, **options)
+        made = Parallel()(delayed(measurement)(self, *one, **options) for one in each)
+        of_run = dict(zip(each, made, strict=True))
+        return {
+            task: xr.concat(
+                [of_run[task, run] for run in self.runs(task)],
+                xr.IndexVariable("run", self.runs(task)),
+                combine_attrs="drop_conflicts",
+            )
+            for task in self.tasks
+        }
