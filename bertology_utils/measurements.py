@@ -87,11 +87,12 @@ def without_several(study: Study, task: str, run: int, rows: slice) -> xr.Datase
     model = study.classifier(task, run)
     heads = np.array(all_heads(model))
     other = without_each_head(study, task, run % len(study.runs(task)) + 1)
-    unseen = other.isel(example=slice(study.count("several_rows", task), None))
+    first = study.count("several_rows", task)
+    unseen = other.isel(example=slice(first if first < other.sizes["example"] else 0, None))
     gain = (unseen.loss.astype(float) - unseen.loss_without).mean("example")
     rng = np.random.default_rng([study.settings.seed, run])
     orders = [np.argsort(-gain.values.ravel()), *(rng.permutation(len(heads)) for _ in ORDERS[1:])]
-    counts = [max(1, round(count * len(heads) / COUNTS[-1])) for count in COUNTS]
+    counts = sorted({max(1, round(count * len(heads) / COUNTS[-1])) for count in COUNTS})
     outputs = np.empty((len(orders), len(counts), len(labels), model.config.num_labels))
     for place in np.ndindex(outputs.shape[:2]):
         with disable_heads(model, heads[orders[place[0]][: counts[place[1]]]]):

@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,7 +37,7 @@ SEALED = "BERTOLOGY_SEALED"  # set where results are read only, as by `make repr
 LIBRARIES = ("bertology_utils", "torch", "transformers")
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Measurement:
     """A measurement: a function, and how what it returns is kept.
 
@@ -60,6 +61,10 @@ class Measurement:
     def __post_init__(self) -> None:
         """Look like the function."""
         functools.update_wrapper(self, self.function)  # type: ignore[arg-type]
+
+    def __reduce__(self) -> tuple[Callable[[str, str], Any], tuple[str, str]]:
+        """Let other processes find it by its name."""
+        return _named, (self.function.__module__, self.name)
 
     @property
     def name(self) -> str:
@@ -110,7 +115,8 @@ class Measurement:
                 f"{path} is not there, and results are only read here; measure it by: {self._command(study, task)}"
             )
         check_writable(path.parent)
-        parts = cache_folder() / "parts" / f"{study.name}-{self.name}-{key_digest(asked)[:16]}"
+        key = {name: value for name, value in asked.items() if name != "rows"}  # more rows go on behind
+        parts = cache_folder() / "parts" / f"{study.name}-{self.name}-{key_digest(key)[:16]}"
         with locked(parts):
             if not path.exists():  # another process may have made it meanwhile
                 self._measure(study, task, run, options, asked, path, parts)
@@ -151,6 +157,10 @@ class Measurement:
 
     def _command(self, study: Study, task: str) -> str:
         return f"make measure STUDY={study.name} ONLY={self.name} TASKS={task}"
+
+
+def _named(module: str, name: str) -> Any:
+    return getattr(import_module(module), name)
 
 
 def measured(

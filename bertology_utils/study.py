@@ -187,7 +187,6 @@ class Study:
     def training(self, task: str, run: int = 1, start: str = "pre-trained") -> Training:
         """All that determines a fine-tuning run."""
         from .finetune import Training
-    from .store import Measurement
         from .settings import Recipe
 
         s, one = self.settings, get_task(task)
