@@ -31,9 +31,11 @@ from .settings import (
     check_notebook,
     convert,
     page_number,
+    parse_model,
     parse_source,
     resolve,
 )
+from .studies import STUDIES, StudySettings
 from .verdicts import MIN_EXAMPLES
 from .workers import ONE_THREAD, describe_error
 
@@ -67,6 +69,11 @@ class Notebook:
     def number(self) -> str:
         """Number by which the command line selects it."""
         return page_number(self.name)
+
+    @property
+    def study(self) -> str:
+        """The study whose measurements it computes on; "" for a notebook of the former kind."""
+        return str(self.parameters.get("study", ""))
 
     def declared(self, values: dict[str, object]) -> dict[str, object]:
         """Those of a call's values that it has parameters for."""
@@ -166,7 +173,8 @@ def check_call(
     Raises:
         ValueError, FileNotFoundError: naming what is wrong and what is allowed.
     """
-    allowed = [name for name in PARAMETERS if any(name in one.parameters for one in notebooks)]
+    names = ["study", *PARAMETERS]
+    allowed = [name for name in names if any(name in one.parameters for one in notebooks)]
     given = {
         name: convert(one_of("parameter", name, allowed), text) for name, text in texts.items()
     }
@@ -176,7 +184,11 @@ def check_call(
         for name, value in given.items()
         if any(one.parameters.get(name, value) != value for one in notebooks)
     }
-    runs = [(one, resolve(**one.parameters | one.declared(values))) for one in notebooks]
+    experiments = [one for one in notebooks if one.study]
+    for one in experiments:
+        study_of(one, values)
+    former = [one for one in notebooks if not one.study]
+    runs = [(one, resolve(**one.parameters | one.declared(values))) for one in former]
     for notebook, settings in runs:
         check_notebook(notebook.name, settings)
     unknown = [what for notebook, settings in runs for what in _read_all(notebook, settings)]
@@ -187,6 +199,19 @@ def check_call(
         if (without := [one.name for one in notebooks if name not in one.parameters])
     ]
     return values, remarks
+
+
+def study_of(notebook: Notebook, values: dict[str, object]) -> StudySettings:
+    """The study that a notebook runs with; raises ValueError for what is wrong in it, FileNotFoundError for a missing file."""
+    given = notebook.parameters | notebook.declared(values)
+    name = given.pop("study")
+    given.pop("seed", None)  # of the page's draws, not of the study's
+    settings = StudySettings.of(str(name), **given)
+    if settings.model != STUDIES[settings.name]["model"]:
+        parse_model(settings.model)
+    if settings.data not in ("hub", "embedded"):
+        parse_source("data", settings.data)
+    return settings
 
 
 def _read_all(notebook: Notebook, settings: Settings) -> Iterator[str]:
@@ -295,7 +320,18 @@ def run_notebook(
             written = Path(folder) / notebook.name
             changes = publish_results(written / RESULTS, results / f"{notebook.name}.json")
             changes += publish(written, figures / notebook.name)
+            if notebook.study:
+                study = study_of(notebook, values)
+                _publish_told(written / f"{study.name}.json", study, notebook, results)
     return Outcome(notebook, time.monotonic() - start, error, kept, tuple(changes))
+
+
+def _publish_told(new: Path, study: StudySettings, notebook: Notebook, results: Path) -> None:
+    """Keep a page's claims and the numbers of its text: in ``results/STUDY/pages``, or with a run's own results."""
+    folder = project_root() / "results" / study.name / "pages" if study.is_kept else results
+    place = folder / f"{notebook.name}.json"
+    if new.exists() and not (place.exists() and place.read_bytes() == new.read_bytes()):
+        write_atomically(place, new.read_bytes())
 
 
 def execute(notebook: Notebook, own: dict[str, object], executed: Path) -> str | None:
@@ -361,8 +397,11 @@ def _own_run(path: Path, notebook: Notebook, own: dict[str, object]) -> dict:
     title = next((cell for cell in titles if cell["cell_type"] == "markdown"), None)
     if own and title:
         values = ", ".join(f"{name} = {value}" for name, value in own.items())
-        small = resolve(**notebook.parameters | own).is_small
-        told = "Text and figures tell the committed evidence." if small else OWN_RUN
+        if notebook.study:
+            told = f"The text tells the study {notebook.study}; outputs and figures are this run's."
+        else:
+            small = resolve(**notebook.parameters | own).is_small
+            told = "Text and figures tell the committed evidence." if small else OWN_RUN
         title["source"] += [f"\n\n*A run with {values}. {told}*"]
     return content
 

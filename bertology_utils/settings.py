@@ -649,6 +649,8 @@ def convert(name: str, text: str) -> str | int:
         path = Path(name).expanduser()
         return str(path.resolve()) if path.exists() and not is_pipeline(name) else part[0]
 
+    if name == "study":
+        return text
     if isinstance(PARAMETERS[name].default, str):
         return re.sub(_PATHS[name], absolute, text) if name in _PATHS else text
     try:

@@ -33,7 +33,6 @@ from .common import device_name, is_closed, is_full
 if TYPE_CHECKING:
     from .study import Study
 
-SEALED = "BERTOLOGY_SEALED"  # set where results are read only, as by `make reproduce`
 LIBRARIES = ("bertology_utils", "torch", "transformers")
 
 
@@ -103,16 +102,17 @@ class Measurement:
 
         Raises:
             ValueError: the file is damaged, or was measured with other settings.
-            FileNotFoundError: there is none, and results are sealed.
+            FileNotFoundError: there is none, and the study does not measure.
             OSError: it cannot be written.
         """
         path = self.path(study, task, run, **options)
         asked = self.settings(study, task, run, **options)
         if path.exists():
             return load(path, asked, self._command(study, task))
-        if os.environ.get(SEALED):
+        if not study.measures:
             raise FileNotFoundError(
-                f"{path} is not there, and results are only read here; measure it by: {self._command(study, task)}"
+                f"{path} is not there, and what results/ keeps is not measured on a page; measure it by:"
+                f" {self._command(study, task)}"
             )
         check_writable(path.parent)
         key = {name: value for name, value in asked.items() if name != "rows"}  # more rows go on behind

