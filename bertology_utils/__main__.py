@@ -1,4 +1,4 @@
-"""Command line: ``python -m bertology_utils run | prepare | check | list``."""
+"""Command line: ``python -m bertology_utils run | prepare | check | measure | list``."""
 
 from __future__ import annotations
 
@@ -64,11 +64,20 @@ def _parser() -> argparse.ArgumentParser:
         ("run", _run, "run notebooks and publish their figures"),
         ("prepare", _run, "train and sweep what the notebooks need; run none of them"),
         ("check", _run, "the same as run --dry-run"),
+        ("measure", _measure, "measure what a study's results lack"),
         ("list", _list, "list the notebooks and their parameters"),
     ):
         sub = commands.add_parser(name, help=text, description=text, **form)
         sub.set_defaults(command=command, name=name, dry_run=name == "check", in_place=False)
         add = sub.add_argument
+        if name == "measure":
+            add("--study", default="e5", help="name in studies.toml")
+            add("--only", default="", metavar="NAME,NAME", help="measurements; all if none is named")
+            add("--tasks", default="", help="names with commas between; the study's if none is given")
+            add("--glue", default="", metavar="FOLDER", help="GLUE's own layout, instead of the Hub")
+            add("--jobs", type=_count, default=1, metavar="N", help="processes at once")
+            add("--scheduler", default="", metavar="ADDRESS", help="a Dask scheduler instead")
+            continue
         add("--only", default="", metavar="N,N-N", help="numbers of the notebooks: 3,6 or 1-3")
         if name == "list":
             continue
@@ -206,6 +215,18 @@ def _carry_out(
             for name, result, error in run_tasks(ready, client):
                 failed |= set() if error is None else {name}
                 yield name, result, error
+
+
+def _measure(options) -> int:
+    """Make what a study lacks."""
+    from . import measure
+    from .study import Study
+
+    study = Study.of(options.study, options.tasks, measures=True)
+    measure.use_glue(options.glue)
+    quiet()
+    measure.measure(study, options.only, options.jobs or 1, options.scheduler)
+    return 0
 
 
 def _list(options) -> int:

@@ -16,7 +16,7 @@ from .attention import attention_maps
 from .disabling.masking import all_heads, disable_heads
 from .disabling.sweep import sweep
 from .models import predict_logits
-from .store import measured
+from .store import Measurement, measured
 
 if TYPE_CHECKING:
     from .study import Study
@@ -101,7 +101,7 @@ def without_several(study: Study, task: str, run: int, rows: slice) -> xr.Datase
     return xr.Dataset(values | {"label": ("example", labels)}, {"order": list(ORDERS), "count": counts})
 
 
-@measured(rows="rows", passes=lambda layers, heads: 1.0)
+@measured(rows="rows", passes=lambda layers, heads: 1.0, pairs=True)
 def shared_words(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     """How much a word of one sentence attends to the same word in the other sentence, and to the other words there (§5).
 
@@ -145,4 +145,11 @@ def pairs_of_words(ids, tokenizer) -> tuple[np.ndarray, np.ndarray]:
     return twins, across & ~equal & twins.any(axis=1, keepdims=True)
 
 
-MEASUREMENTS = {one.name: one for one in (without_each_head, without_several, shared_words)}
+# What `make measure` makes of every run.
+PLAN: tuple[tuple[Measurement, dict[str, str]], ...] = (
+    (without_each_head, {}),
+    (without_each_head, {"ablation": "zero"}),
+    (without_several, {}),
+    (shared_words, {}),
+)
+MEASUREMENTS = {one.name: one for one, _ in PLAN}

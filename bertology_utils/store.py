@@ -29,6 +29,7 @@ import xarray as xr
 
 from .cache import cache_folder, key_digest
 from .common import device_name, is_closed, is_full
+from .glue import get_task
 
 if TYPE_CHECKING:
     from .study import Study
@@ -49,6 +50,7 @@ class Measurement:
         block: rows between two points from which it can go on.
         passes: how many forward passes of one example it takes, of (layers, heads); for the
             estimate of hours.
+        pairs: whether it is of tasks with two sentences only.
     """
 
     function: Callable[..., xr.Dataset]
@@ -56,6 +58,7 @@ class Measurement:
     version: int
     block: int
     passes: Callable[[int, int], float]
+    pairs: bool = False
 
     def __post_init__(self) -> None:
         """Look like the function."""
@@ -69,6 +72,10 @@ class Measurement:
     def name(self) -> str:
         """Name of the function, and of its folder."""
         return self.function.__name__
+
+    def fits(self, task: str) -> bool:
+        """Whether a task has what it measures."""
+        return not self.pairs or len(get_task(task).fields) == 2
 
     def options(self, given: dict[str, Any]) -> dict[str, Any]:
         """Its options, those that are not given by their defaults; raises ValueError for an unknown one."""
@@ -164,10 +171,14 @@ def _named(module: str, name: str) -> Any:
 
 
 def measured(
-    rows: str | dict[str, str], passes: Callable[[int, int], float], version: int = 1, block: int = 100
+    rows: str | dict[str, str],
+    passes: Callable[[int, int], float],
+    version: int = 1,
+    block: int = 100,
+    pairs: bool = False,
 ) -> Callable[[Callable[..., xr.Dataset]], Measurement]:
     """Make a function a :class:`Measurement`, with these attributes."""
-    return lambda function: Measurement(function, rows, version, block, passes)
+    return lambda function: Measurement(function, rows, version, block, passes, pairs)
 
 
 def load(path: Path, asked: dict[str, Any], command: str) -> xr.Dataset:

