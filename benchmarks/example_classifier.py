@@ -43,10 +43,16 @@ def main():
     model, tokenizer = load_classifier("e5", "sst2", seed=SEED), load_tokenizer("e5")
     torch.manual_seed(SEED)
     model.requires_grad_(False)
-    names = [name for name, part in model.bert.encoder.named_modules() if isinstance(part, nn.Linear)]
+    names = [
+        name for name, part in model.bert.encoder.named_modules() if isinstance(part, nn.Linear)
+    ]
     for name in names:
         parent, _, last = name.rpartition(".")
-        setattr(model.bert.encoder.get_submodule(parent), last, LowRank(model.bert.encoder.get_submodule(name)))
+        setattr(
+            model.bert.encoder.get_submodule(parent),
+            last,
+            LowRank(model.bert.encoder.get_submodule(name)),
+        )
     model.bert.pooler.requires_grad_(True), model.classifier.requires_grad_(True)
     trained = [part for part in model.parameters() if part.requires_grad]
 
@@ -55,7 +61,8 @@ def main():
     batches = list(batches_by_length(inputs, tokenizer))
     steps, optimizer = PASSES * len(batches), torch.optim.AdamW(trained, RATE, fused=True)
     schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: min((step + 1) / (WARMUP * steps), (steps - step) / ((1 - WARMUP) * steps))
+        optimizer,
+        lambda step: min((step + 1) / (WARMUP * steps), (steps - step) / ((1 - WARMUP) * steps)),
     )
     begun = time.time()
     model.train()
@@ -66,7 +73,11 @@ def main():
             nn.utils.clip_grad_norm_(trained, 1.0)
             optimizer.step(), schedule.step(), optimizer.zero_grad()
             if schedule.last_epoch % 50 == 0:
-                print(f"step {schedule.last_epoch} of {steps}, loss {loss:.3f}, {time.time() - begun:.0f} s", file=sys.stderr, flush=True)
+                print(
+                    f"step {schedule.last_epoch} of {steps}, loss {loss:.3f}, {time.time() - begun:.0f} s",
+                    file=sys.stderr,
+                    flush=True,
+                )
 
     update = {}
     for name in names:
@@ -76,7 +87,9 @@ def main():
         update |= {f"{name}.weight": part.weight, f"{name}.bias": part.bias}
     update = {name: part.detach().half().contiguous() for name, part in update.items()}
     dev = glue.load_rows(task, "dev", data)
-    outputs = predict_logits(model.eval(), make_batches(tokenize(dev, task, tokenizer, 128), tokenizer))
+    outputs = predict_logits(
+        model.eval(), make_batches(tokenize(dev, task, tokenizer, 128), tokenizer)
+    )
     accuracy = (outputs.argmax(axis=1) == dev["label"][:]).mean()
     card = {
         "what": "low-rank updates that make multilingual E5-small a classifier of SST-2; an example, never evidence",
@@ -96,7 +109,9 @@ def batches_by_length(inputs, tokenizer):
     columns = inputs.to_dict()
     for at in range(0, len(order), BATCH):
         group = order[at : at + BATCH]
-        yield from make_batches({name: [of[row] for row in group] for name, of in columns.items()}, tokenizer, 10**9)
+        yield from make_batches(
+            {name: [of[row] for row in group] for name, of in columns.items()}, tokenizer, 10**9
+        )
 
 
 if __name__ == "__main__":

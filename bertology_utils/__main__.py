@@ -72,9 +72,17 @@ def _parser() -> argparse.ArgumentParser:
         add = sub.add_argument
         if name == "measure":
             add("--study", default="e5", help="name in studies.toml")
-            add("--only", default="", metavar="NAME,NAME", help="measurements; all if none is named")
-            add("--tasks", default="", help="names with commas between; the study's if none is given")
-            add("--glue", default="", metavar="FOLDER", help="GLUE's own layout, instead of the Hub")
+            add(
+                "--only", default="", metavar="NAME,NAME", help="measurements; all if none is named"
+            )
+            add(
+                "--tasks",
+                default="",
+                help="names with commas between; the study's if none is given",
+            )
+            add(
+                "--glue", default="", metavar="FOLDER", help="GLUE's own layout, instead of the Hub"
+            )
             add("--jobs", type=_count, default=1, metavar="N", help="processes at once")
             add("--scheduler", default="", metavar="ADDRESS", help="a Dask scheduler instead")
             continue

@@ -35,7 +35,13 @@ class Claims:
         self.rows: dict[str, dict[str, Any]] = {}
 
     def each(
-        self, text: str, paper: str, estimates: xr.Dataset, least: float = 0.0, form: str = "{:+.1f}", sign: int = 1
+        self,
+        text: str,
+        paper: str,
+        estimates: xr.Dataset,
+        least: float = 0.0,
+        form: str = "{:+.1f}",
+        sign: int = 1,
     ) -> str:
         """A claim about each task: it holds if it holds on each, and fails if it fails on one, after Bonferroni.
 
@@ -82,7 +88,12 @@ class Claims:
         others = {name: self._of(name) for name in OTHERS if name != self.study.name}
         lines = []
         for text, row in self.rows.items():
-            line = {"claim": text, "the paper": row["paper"], "here": row["verdict"], **row["tasks"]}
+            line = {
+                "claim": text,
+                "the paper": row["paper"],
+                "here": row["verdict"],
+                **row["tasks"],
+            }
             for name, rows in others.items():
                 if rows:
                     line[OTHERS[name]] = rows.get(text, {}).get("verdict", "")
@@ -91,9 +102,12 @@ class Claims:
 
     def _of(self, study: str) -> dict[str, Any]:
         path = self.study.committed(study)
-        return json.loads(path.read_text(encoding="utf-8")).get("claims", {}) if path.exists() else {}
+        return (
+            json.loads(path.read_text(encoding="utf-8")).get("claims", {}) if path.exists() else {}
+        )
 
 
 def _turned(one: xr.Dataset, sign: int) -> xr.Dataset:
-    return one if sign > 0 else xr.Dataset({"value": -one.value, "low": -one.high, "high": -one.low})
-
+    return (
+        one if sign > 0 else xr.Dataset({"value": -one.value, "low": -one.high, "high": -one.low})
+    )

@@ -56,7 +56,11 @@ def e5_folder() -> Path:
         FileNotFoundError: the package is not installed.
         ValueError: its file is not the expected one.
     """
-    return artefact("e5", {"sha256": SHA256, "kept": file_sha256(KEPT)}, lambda target, _: convert(packed(), target))
+    return artefact(
+        "e5",
+        {"sha256": SHA256, "kept": file_sha256(KEPT)},
+        lambda target, _: convert(packed(), target),
+    )
 
 
 def packed() -> Path:
@@ -112,7 +116,9 @@ def kept_pieces(count: int) -> np.ndarray:
     return np.flatnonzero(np.unpackbits(load_file(KEPT)["kept"])[:count])
 
 
-def _read(file: Path) -> tuple[dict[str, Any], list[tuple[str, float]], dict[str, int], dict[str, torch.Tensor]]:
+def _read(
+    file: Path,
+) -> tuple[dict[str, Any], list[tuple[str, float]], dict[str, int], dict[str, torch.Tensor]]:
     """Sizes by the names of BERT's configuration, pieces with scores, ids of special tokens, weights by BERT's names."""
     raw, at = file.read_bytes(), 4
     if raw[:4] != b"E5S1":
@@ -148,16 +154,27 @@ def _read(file: Path) -> tuple[dict[str, Any], list[tuple[str, float]], dict[str
     for _ in range(*take("i")):
         name = array("u1", *take("H")).tobytes().decode()
         tensors[name] = take("BIQQ")[:3]
-    weights = {name: _tensor(raw, *tensors[own], shape) for name, own, shape in _layout(sizes)}
+    weights = {name: _tensor(raw, tensors[own], shape) for name, own, shape in _layout(sizes)}
     return sizes, pieces, dict(zip(("<s>", "</s>", "<pad>", "<unk>"), ids, strict=True)), weights
 
 
 def _layout(sizes: dict[str, int]) -> list[tuple[str, str, tuple[int, ...]]]:
     """BERT's name, the file's name and the shape of every tensor."""
     hidden, wide = sizes["hidden_size"], sizes["intermediate_size"]
-    shapes = {"word": sizes["vocab_size"], "pos": sizes["max_position_embeddings"], "type": sizes["type_vocab_size"]}
-    names = {"word": "word_embeddings", "pos": "position_embeddings", "type": "token_type_embeddings"}
-    tensors = [(f"embeddings.{names[own]}.weight", f"emb.{own}", (rows, hidden)) for own, rows in shapes.items()]
+    shapes = {
+        "word": sizes["vocab_size"],
+        "pos": sizes["max_position_embeddings"],
+        "type": sizes["type_vocab_size"],
+    }
+    names = {
+        "word": "word_embeddings",
+        "pos": "position_embeddings",
+        "type": "token_type_embeddings",
+    }
+    tensors: list[tuple[str, str, tuple[int, ...]]] = [
+        (f"embeddings.{names[own]}.weight", f"emb.{own}", (rows, hidden))
+        for own, rows in shapes.items()
+    ]
     for kind in ("weight", "bias"):
         tensors.append((f"embeddings.LayerNorm.{kind}", f"emb.ln.{kind[0]}", (hidden,)))
         for layer in range(sizes["num_hidden_layers"]):
@@ -165,12 +182,16 @@ def _layout(sizes: dict[str, int]) -> list[tuple[str, str, tuple[int, ...]]]:
                 shape: tuple[int, ...] = (wide if own == "fi" else hidden,)
                 if kind == "weight" and not own.endswith("ln"):
                     shape += (wide if own == "fo" else hidden,)
-                tensors.append((f"encoder.layer.{layer}.{name}.{kind}", f"l{layer}.{own}.{kind[0]}", shape))
+                tensors.append(
+                    (f"encoder.layer.{layer}.{name}.{kind}", f"l{layer}.{own}.{kind[0]}", shape)
+                )
     return tensors
 
 
-def _tensor(raw: bytes, kind: int, count: int, place: int, shape: tuple[int, ...]) -> torch.Tensor:
+def _tensor(raw: bytes, entry: tuple[int, int, int], shape: tuple[int, ...]) -> torch.Tensor:
     import torch
+
+    kind, count, place = entry
 
     if count != np.prod(shape):
         raise ValueError(f"a tensor of {FILE} has {count} numbers where {shape} were expected")
@@ -178,8 +199,12 @@ def _tensor(raw: bytes, kind: int, count: int, place: int, shape: tuple[int, ...
         return torch.from_numpy(np.frombuffer(raw, "<f4", count, place).reshape(shape).copy())
     block = np.dtype([("scale", "<f2"), ("halves", "u1", 16)])
     blocks = np.frombuffer(raw, block, count // 32, place)
-    halves = np.concatenate([blocks["halves"] & 15, blocks["halves"] >> 4], axis=1).astype(np.float32)
-    return torch.from_numpy(((halves - 8) * blocks["scale"].astype(np.float32)[:, None]).reshape(shape))
+    halves = np.concatenate([blocks["halves"] & 15, blocks["halves"] >> 4], axis=1).astype(
+        np.float32
+    )
+    return torch.from_numpy(
+        ((halves - 8) * blocks["scale"].astype(np.float32)[:, None]).reshape(shape)
+    )
 
 
 def _tokenizer(pieces: list[tuple[str, float]], special: dict[str, int]) -> PreTrainedTokenizerFast:
@@ -189,7 +214,9 @@ def _tokenizer(pieces: list[tuple[str, float]], special: dict[str, int]) -> PreT
 
     one = Tokenizer(models.Unigram(pieces, unk_id=special["<unk>"], byte_fallback=False))
     one.normalizer = normalizers.NFKC()
-    one.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
+    one.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()]
+    )
     one.decoder = decoders.Metaspace()
     one.post_processor = processors.TemplateProcessing(
         single="<s> $A </s>",

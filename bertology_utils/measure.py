@@ -43,7 +43,11 @@ def missing(study: Study, only: str = "") -> list[Call]:
     Raises:
         ValueError: an unknown measurement, or one on file that was measured with other settings.
     """
-    names = [one_of("measurement", name.strip(), MEASUREMENTS) for name in only.split(",") if name.strip()]
+    names = [
+        one_of("measurement", name.strip(), MEASUREMENTS)
+        for name in only.split(",")
+        if name.strip()
+    ]
     calls = []
     for task in study.tasks:
         for run in study.runs(task):
@@ -68,7 +72,9 @@ def estimate(study: Study, calls: list[Call]) -> tuple[float, float]:
         with torch.inference_mode():
             for batch in batches:
                 model(**batch.to(model.device).inputs)
-        seconds[task] = (time.monotonic() - begun) / sum(map(len, (batch.index for batch in batches)))
+        seconds[task] = (time.monotonic() - begun) / sum(
+            map(len, (batch.index for batch in batches))
+        )
         layers, heads = model.config.num_hidden_layers, model.config.num_attention_heads
         size = sum(4 * part.numel() for part in model.parameters())
     runs = {(call.task, call.run) for call in calls}

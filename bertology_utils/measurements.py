@@ -7,12 +7,13 @@ on axes. Estimates, tests and figures are computed on the pages.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
-from .attention import attention_maps
+from .attention import observe
+from .disabling.heads import TwinWords
 from .disabling.masking import all_heads, disable_heads
 from .disabling.sweep import sweep
 from .models import predict_logits
@@ -65,14 +66,28 @@ def without_each_head(
     model = study.classifier(task, run)
     out = sweep(model, batches, ablation, study.batches(task, 100) if ablation == "mean" else None)
     places = {"": (), "_without": ("layer", "head"), "_without_layer": ("layer",)}
-    values = {"label": ("example", labels)}
+    values: dict[str, tuple[Any, np.ndarray]] = {"label": ("example", labels)}
     for name, outputs in zip(places, (out.baseline, out.heads, out.layers), strict=True):
         for kind, one in judge(outputs, labels).items():
             values[kind + name] = ((*places[name], "example"), one)
     return xr.Dataset(values, axes(*out.heads.shape[:2]))
 
 
-COUNTS = (1, 2, 4, 8, 12, 18, 27, 40, 60, 80, 100, 120, 144)  # of 144 heads; of other numbers as many hundredths
+COUNTS = (
+    1,
+    2,
+    4,
+    8,
+    12,
+    18,
+    27,
+    40,
+    60,
+    80,
+    100,
+    120,
+    144,
+)  # of 144 heads; of other numbers as many hundredths
 ORDERS = ("another run's", "random 1", "random 2")
 
 
@@ -97,52 +112,23 @@ def without_several(study: Study, task: str, run: int, rows: slice) -> xr.Datase
     for place in np.ndindex(outputs.shape[:2]):
         with disable_heads(model, heads[orders[place[0]][: counts[place[1]]]]):
             outputs[place] = predict_logits(model, batches)
-    values = {kind: (("order", "count", "example"), one) for kind, one in judge(outputs, labels).items()}
-    return xr.Dataset(values | {"label": ("example", labels)}, {"order": list(ORDERS), "count": counts})
+    values = {
+        kind: (("order", "count", "example"), one) for kind, one in judge(outputs, labels).items()
+    }
+    return xr.Dataset(
+        values | {"label": ("example", labels)}, {"order": list(ORDERS), "count": counts}
+    )
 
 
 @measured(rows="rows", passes=lambda layers, heads: 1.0, pairs=True)
 def shared_words(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
-    """How much a word of one sentence attends to the same word in the other sentence, and to the other words there (§5).
+    """How much more a word attends to the same word in the other sentence than to the other words there (§5).
 
-    Words are wordpieces with a letter that stand in both sentences. An example without any has NaN.
+    In weight, mean over an input's words that have such a twin; an input without any has NaN.
     """
-    tokenizer, model = study.tokenizer, study.classifier(task, run)
-    same, others = {}, {}
-    for batch in study.batches(task, rows):
-        maps = np.stack([one.cpu().numpy() for one in attention_maps(model, batch)])
-        for row, index in enumerate(batch.index):
-            twin, other = pairs_of_words(batch.inputs["input_ids"][row][batch.mask[row]], tokenizer)
-            own = maps[:, row, :, : len(twin), : len(twin)]  # (layers, heads, tokens, tokens)
-            same[index] = own[..., twin].mean(axis=-1) if twin.any() else np.full(own.shape[:2], np.nan)
-            others[index] = own[..., other].mean(axis=-1) if other.any() else np.full(own.shape[:2], np.nan)
-    values = {"same": same, "other": others}
-    ordered = {name: np.stack([one[at] for at in sorted(one)]) for name, one in values.items()}
-    return xr.Dataset(
-        {name: (("example", "layer", "head"), one) for name, one in ordered.items()},
-        axes(*ordered["same"].shape[1:]),
-    )
-
-
-def pairs_of_words(ids, tokenizer) -> tuple[np.ndarray, np.ndarray]:
-    """Cells of a map from a word of one sentence that also stands in the other: to that word there; to other words there.
-
-    Args:
-        ids: of one input, a pair of sentences without padding, shape (tokens,).
-        tokenizer: the model's.
-
-    Returns:
-        Two boolean arrays of shape (tokens, tokens).
-    """
-    ids = np.asarray(ids)
-    special = np.isin(ids, tokenizer.all_special_ids)
-    second = np.arange(len(ids)) > np.flatnonzero(special)[1]
-    pieces = tokenizer.convert_ids_to_tokens(ids.tolist())
-    word = ~special & np.array([any(sign.isalpha() for sign in piece) for piece in pieces])
-    across = (second[:, None] != second) & word[:, None] & word
-    equal = ids[:, None] == ids
-    twins = across & equal
-    return twins, across & ~equal & twins.any(axis=1, keepdims=True)
+    model, twins = study.classifier(task, run), TwinWords(study.tokenizer)
+    excess = observe(model, study.batches(task, rows), {"twins": twins})["twins"]
+    return xr.Dataset({"excess": (("example", "layer", "head"), excess)}, axes(*excess.shape[1:]))
 
 
 # What `make measure` makes of every run.

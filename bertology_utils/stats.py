@@ -55,7 +55,9 @@ def estimate(values: Mapping[str, xr.DataArray], level: float = 0.95) -> xr.Data
     parts = []
     for one in values.values():
         one, runs = one.astype(float), one.sizes["run"]
-        between = one.mean("example").var("run", ddof=1) if runs > 1 else 0 * one.mean(["run", "example"])
+        between = (
+            one.mean("example").var("run", ddof=1) if runs > 1 else 0 * one.mean(["run", "example"])
+        )
         parts.append(
             xr.Dataset(
                 {
@@ -66,7 +68,9 @@ def estimate(values: Mapping[str, xr.DataArray], level: float = 0.95) -> xr.Data
                 }
             )
         )
-    tasks = xr.concat(parts, xr.IndexVariable("task", list(values)), coords="minimal", compat="override")
+    tasks = xr.concat(
+        parts, xr.IndexVariable("task", list(values)), coords="minimal", compat="override"
+    )
     own = tasks.runs - 1
     if not own.sum():
         of_runs, degrees = 0 * tasks.examples, 0 * tasks.examples + 1e6
@@ -76,18 +80,23 @@ def estimate(values: Mapping[str, xr.DataArray], level: float = 0.95) -> xr.Data
         certain = of_runs <= 0
         degrees = (tasks.examples + of_runs) ** 2 / (of_runs**2 / (own + PRIOR)).where(~certain)
         degrees = degrees.fillna(1e6)
-    made = xr.Dataset({"value": tasks.value, "error": np.sqrt(tasks.examples + of_runs), "degrees": degrees})
+    made = xr.Dataset(
+        {"value": tasks.value, "error": np.sqrt(tasks.examples + of_runs), "degrees": degrees}
+    )
     return with_interval(made, level)
 
 
 def with_interval(one: xr.Dataset, level: float) -> xr.Dataset:
     """An estimate with the interval of another level."""
-    half = xr.apply_ufunc(lambda degrees: stats.t.ppf(0.5 + level / 2, degrees), one.degrees) * one.error
+    half = (
+        xr.apply_ufunc(lambda degrees: stats.t.ppf(0.5 + level / 2, degrees), one.degrees)
+        * one.error
+    )
     return one.assign(low=one.value - half, high=one.value + half)
 
 
 def luck(values: xr.DataArray, draws: int = 4000, seed: int = 1) -> xr.DataArray:
-    """p value of each head's mean, corrected for the choice among all heads.
+    """P value of each head's mean, corrected for the choice among all heads.
 
     It is the share of draws in which some head of a model without effects stands out as far. A draw
     gives each example a random sign, the same in all heads, since heads flip the same examples
@@ -110,7 +119,9 @@ def luck(values: xr.DataArray, draws: int = 4000, seed: int = 1) -> xr.DataArray
 def halves(values: xr.DataArray, splits: int, seed: int = 1) -> tuple[xr.DataArray, xr.DataArray]:
     """Means over two random halves of the examples, over and over; each with an axis split."""
     rng, count = np.random.default_rng(seed), values.sizes["example"]
-    first = np.array([rng.permutation(count) < count // 2 for _ in range(splits)])  # (splits, examples)
+    first = np.array(
+        [rng.permutation(count) < count // 2 for _ in range(splits)]
+    )  # (splits, examples)
     mask = xr.DataArray(first, dims=["split", "example"])
     values = values.astype(float)
     return (

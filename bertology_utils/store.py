@@ -62,7 +62,7 @@ class Measurement:
 
     def __post_init__(self) -> None:
         """Look like the function."""
-        functools.update_wrapper(self, self.function)  # type: ignore[arg-type]
+        functools.update_wrapper(self, self.function)
 
     def __reduce__(self) -> tuple[Callable[[str, str], Any], tuple[str, str]]:
         """Let other processes find it by its name."""
@@ -101,7 +101,9 @@ class Measurement:
     def path(self, study: Study, task: str, run: int, **options: Any) -> Path:
         """The file that keeps it."""
         defaults = self.options({})
-        others = [str(value) for name, value in self.options(options).items() if value != defaults[name]]
+        others = [
+            str(value) for name, value in self.options(options).items() if value != defaults[name]
+        ]
         return study.folder / self.name / ("-".join([task, str(run), *others]) + ".nc")
 
     def __call__(self, study: Study, task: str, run: int, **options: Any) -> xr.Dataset:
@@ -122,7 +124,9 @@ class Measurement:
                 f" {self._command(study, task)}"
             )
         check_writable(path.parent)
-        key = {name: value for name, value in asked.items() if name != "rows"}  # more rows go on behind
+        key = {
+            name: value for name, value in asked.items() if name != "rows"
+        }  # more rows go on behind
         parts = cache_folder() / "parts" / f"{study.name}-{self.name}-{key_digest(key)[:16]}"
         with locked(parts):
             if not path.exists():  # another process may have made it meanwhile
@@ -192,7 +196,10 @@ def load(path: Path, asked: dict[str, Any], command: str) -> xr.Dataset:
         ) from None
     if settings != json.loads(json.dumps(asked)):
         differ = sorted(name for name in settings | asked if settings.get(name) != asked.get(name))
-        told = "; ".join(f"{name}: {settings.get(name)!r} on file, {asked.get(name)!r} asked for" for name in differ)
+        told = "; ".join(
+            f"{name}: {settings.get(name)!r} on file, {asked.get(name)!r} asked for"
+            for name in differ
+        )
         raise ValueError(
             f"{path} was measured with other settings ({told}). Ask for those on file; or remove it, and measure"
             f" again by: {command}"
@@ -207,9 +214,12 @@ def write(path: Path, values: xr.Dataset) -> None:
         OSError: no room, or no right to write there, in words.
     """
     small = {
-        name: one.astype(np.float16) if one.dtype.kind == "f" else one for name, one in values.items()
+        name: one.astype(np.float16) if one.dtype.kind == "f" else one
+        for name, one in values.items()
     }
-    packing = {name: {"compression": "gzip", "compression_opts": 9, "shuffle": True} for name in small}
+    packing = {
+        name: {"compression": "gzip", "compression_opts": 9, "shuffle": True} for name in small
+    }
     temporary = path.with_name(f".{path.name}-{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

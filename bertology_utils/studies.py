@@ -31,13 +31,13 @@ class Recipe(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
-    learning_rate: float = Field(1e-4, gt=0, le=0.1)
-    epochs: int = Field(3, ge=1)
-    batch_size: int = Field(32, ge=1)
-    warmup: float = Field(0.1, ge=0, le=1)
-    weight_decay: float = Field(0.01, ge=0)
-    adam_epsilon: float = Field(1e-6, gt=0)
-    max_length: int = Field(128, ge=8)
+    learning_rate: float = Field(default=1e-4, gt=0, le=0.1)
+    epochs: int = Field(default=3, ge=1)
+    batch_size: int = Field(default=32, ge=1)
+    warmup: float = Field(default=0.1, ge=0, le=1)
+    weight_decay: float = Field(default=0.01, ge=0)
+    adam_epsilon: float = Field(default=1e-6, gt=0)
+    max_length: int = Field(default=128, ge=8)
 
 
 class StudySettings(BaseModel):
@@ -103,12 +103,20 @@ class StudySettings(BaseModel):
         except ValidationError as error:
             first = error.errors()[0]
             entry = ".".join(map(str, first["loc"]))
-            raise ValueError(f"study {name!r}, {entry}={first['input']!r}: {first['msg']}") from None
+            raise ValueError(
+                f"study {name!r}, {entry}={first['input']!r}: {first['msg']}"
+            ) from None
         for pairs in (settings.after, settings.checkpoint, settings.runs_by_task):
             any(get_task(task) for task in pairs)
-        few = min(one for one in (settings.rows, settings.disabled_rows, settings.compared_rows, 99) if one != ALL)
+        few = min(
+            one
+            for one in (settings.rows, settings.disabled_rows, settings.compared_rows, 99)
+            if one != ALL
+        )
         if few < LEAST_ROWS:
-            raise ValueError(f"study {name!r}: {few} rows are too few; at least {LEAST_ROWS} are needed")
+            raise ValueError(
+                f"study {name!r}: {few} rows are too few; at least {LEAST_ROWS} are needed"
+            )
         parse_tasks(settings.tasks)
         return settings
 

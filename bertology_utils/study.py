@@ -60,7 +60,14 @@ class Study:
         self.measures = not settings.is_kept if measures is None else measures
 
     @classmethod
-    def of(cls, name: str, tasks: str = "", page: str = "", measures: bool | None = None, **entries: Any) -> Study:
+    def of(
+        cls,
+        name: str,
+        tasks: str = "",
+        page: str = "",
+        measures: bool | None = None,
+        **entries: Any,
+    ) -> Study:
         """A study by its name, on some of its tasks, with entries of one's own; raises as :meth:`StudySettings.of`."""
         return cls(StudySettings.of(name, tasks=tasks, **entries), page, measures)
 
@@ -236,7 +243,9 @@ class Study:
             "recipe": self.settings.recipe.model_dump(),
             **({"after": training.after.name} if training.after else {}),
         }
-        folder: Path = artefact("classifiers", key, lambda target, scratch: train(training, target, scratch))
+        folder: Path = artefact(
+            "classifiers", key, lambda target, scratch: train(training, target, scratch)
+        )
         return folder
 
     def fingerprint(self, task: str, run: int) -> str:
@@ -270,7 +279,9 @@ class Study:
         fitting = [task for task in self.tasks if measurement.fits(task)]
         each = [(task, run) for task in fitting for run in self.runs(task)]
         there = [one for one in each if measurement.path(self, *one, **options).exists()]
-        kept = {one: measurement(self, *one, **options) for one in there}  # or refused, before any is made
+        kept = {
+            one: measurement(self, *one, **options) for one in there
+        }  # or refused, before any is made
         missing = [one for one in each if one not in kept]
         if self.measures:
             made = Parallel()(delayed(measurement)(self, *one, **options) for one in missing)

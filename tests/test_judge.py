@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from made_up import SURE, estimate, many
 
-from bertology_utils.disabling import across
 from bertology_utils.glue import TASKS
 from bertology_utils.statistics import Bootstrap, Estimate, many_test
 from bertology_utils.verdicts import (
@@ -20,7 +19,6 @@ from bertology_utils.verdicts import (
     LEARNED,
     MIN_EXAMPLES,
     RULES,
-    SCORE,
     UNDECIDED,
     UNTESTABLE,
     WEIGHT,
@@ -183,11 +181,8 @@ def test_a_task_without_a_number_leaves_a_claim_about_each_untested_wherever_it_
 
 def test_the_least_effects_of_what_sections_test_are_those_of_the_claims():
     """A section's own constant decides these claims; if it changed alone, no frozen rule would tell."""
-    tested = {claim: across.LEAST[by] for claim, (_, by, _) in across.SOME_HEAD.items()}
-    tested |= dict.fromkeys(("worst-layer-small", "frame-heads-unneeded"), -SCORE)
-    tested |= {"some-layer-helps": across.LEAST["score"]}
-    words = "both-sentences verbs-indistinct pronouns-indistinct subjects-indistinct subjects-distance frame-links"
-    tested |= dict.fromkeys(words.split(), WEIGHT)
+    words = "verbs-indistinct pronouns-indistinct subjects-indistinct subjects-distance frame-links"
+    tested = dict.fromkeys(words.split(), WEIGHT)
     for name, least in tested.items():
         assert CLAIMS[name].least == least, name
 

@@ -16,19 +16,15 @@ from scipy.special import softmax
 from scipy.stats import norm
 
 from ..cache import cached
-from ..common import Head
-from ..glue import Task, plain_metric, predictions, scale_of
+from ..glue import Task, plain_metric
 from ..statistics import (
     ONE_SIDED,
     ROUNDING,
     Bootstrap,
-    Estimate,
     Seed,
     corrected_p,
-    largest,
     mean_of,
     rank_correlation,
-    resampled_scores,
     signed_sums,
     weighted_scores,
 )
@@ -123,23 +119,6 @@ def losses(task: Task, outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
     if task.is_regression:
         return (1 - right) ** 2
     return -np.log(np.maximum(right, np.finfo(right.dtype).tiny))
-
-
-def gains(
-    task: Task, baseline: np.ndarray, disabled: np.ndarray, labels: np.ndarray, seed: Seed
-) -> list[Bootstrap]:
-    """Score with each variant minus the score of the whole model, from 0 to 1, with paired bootstraps.
-
-    Args:
-        task: the task.
-        baseline: predictions of the whole model, shape (examples,).
-        disabled: of every variant, shape (variants, examples).
-        labels: gold, shape (examples,).
-        seed: of the resampling of examples.
-    """
-    predicted = np.vstack([baseline, disabled])
-    whole, *others = resampled_scores(plain_metric(task), predicted, labels, seed)
-    return [one - whole for one in others]
 
 
 @dataclass(frozen=True)
@@ -265,37 +244,6 @@ def _pseudo_values(predicted: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return r + x * y - r * (x**2 + y**2) / 2
 
 
-def chosen_gain(chosen_by: np.ndarray, measured_by: np.ndarray, seed: Seed) -> Estimate:
-    """The gain of the best variant on one half of the examples, measured on the other, over and over.
-
-    The best of 144 heads on a dev set is partly the luckiest. On examples that
-    had no say in the choice, luck does not count. Of several that tie the mean
-    is taken. The splits share their examples, so more of them do not make the
-    error smaller without end (Nadeau and Bengio, 2003).
-
-    Args:
-        chosen_by: gains by which it is chosen, example by example, shape (examples, variants).
-        measured_by: those that are measured, of the same model or of others, same shape.
-        seed: of the splits.
-
-    Raises:
-        ValueError: fewer than four examples.
-    """
-    n, rng = len(chosen_by), np.random.default_rng(seed)
-    if n < 4:
-        raise ValueError(f"{n} examples cannot be halved; at least 4 are needed")
-    choosing = np.zeros((SPLITS, n))
-    for part in choosing:
-        part[rng.permutation(n)[: n // 2]] = 1
-    first = choosing @ chosen_by / choosing.sum(axis=1, keepdims=True)
-    second = (1 - choosing) @ measured_by / (1 - choosing).sum(axis=1, keepdims=True)
-    # Few answers change, so many heads tie; the first of them would be one of the lowest layers.
-    best = first >= first.max(axis=1, keepdims=True) - ROUNDING
-    gained = (second * best).sum(axis=1) / best.sum(axis=1)  # (splits,)
-    error = gained.std(ddof=1) * np.sqrt(1 / SPLITS + 1)
-    return Estimate(float(gained.mean()), float(error), n)
-
-
 def reliability(values: np.ndarray, seed: Seed) -> Bootstrap:
     """How reliably so many examples order heads by the effect of each, from 0 to 1; heads resampled.
 
@@ -316,81 +264,3 @@ def reliability(values: np.ndarray, seed: Seed) -> Bootstrap:
     # Where no head changes an answer, no correlation is known.
     rho = np.nan_to_num(np.append(half.value, half.draws))
     return Bootstrap.of(2 * rho / (1 + rho), half.n, seed)
-
-
-@dataclass(frozen=True)
-class Variants:
-    """Effect of disabling on the score, for all heads (in the order of layers, then heads) or all layers.
-
-    Attributes:
-        shape: (layers, heads) or (layers,).
-        gains: score with the variant minus score of the whole model, from 0 to 1, one per variant.
-        scale: see :func:`bertology_utils.glue.scale_of`.
-    """
-
-    shape: tuple[int, ...]
-    gains: list[Bootstrap]
-    scale: float = 1.0
-
-    @property
-    def values(self) -> np.ndarray:
-        """Gains without their uncertainty, in :attr:`shape`."""
-        return np.array([gain.value for gain in self.gains]).reshape(self.shape)
-
-    @property
-    def largest(self) -> float:
-        """The largest gain, of those that tie with it the first variant's."""
-        return float(self.values[largest(self.values)])
-
-    def gain(self, place: int | Head) -> Bootstrap:
-        """The gain without one layer, from 0, or head, (layer, head) from 0."""
-        return self.gains[int(np.ravel_multi_index(np.atleast_1d(place), self.shape))]
-
-
-@dataclass(frozen=True)
-class Effects:
-    """The effects of disabling in one model.
-
-    Attributes:
-        baseline: the whole model's score, from 0 to 1: accuracy, or Pearson's correlation.
-        heads, layers: what disabling one of them does.
-        held_out: the gain of a head that was chosen on the other half of the examples.
-        by_chance: see :func:`largest_by_chance`.
-    """
-
-    baseline: float
-    heads: Variants
-    layers: Variants
-    held_out: Estimate
-    by_chance: np.ndarray
-
-
-def effects(task: Task, sweep: Sweep, labels: np.ndarray, seed: Seed) -> Effects:
-    """Gains and tests of a sweep.
-
-    Args:
-        task: the task.
-        sweep: the classifier's outputs.
-        labels: gold, shape (examples,).
-        seed: of resampling, permutations and splits.
-
-    Raises:
-        ValueError: fewer than four examples, or missing labels.
-    """
-    if not np.isfinite(np.asarray(labels, dtype=float)).all():
-        raise ValueError(
-            "some labels are missing; a gain is one of the score, which needs them all"
-        )
-    baseline = predictions(task, sweep.baseline)
-    score = float(scores_of(task, baseline[None], labels)[0])
-
-    def variants(outputs: np.ndarray) -> tuple[np.ndarray, Variants]:
-        predicted = predictions(task, outputs)  # (layers, heads, examples) or (layers, examples)
-        shape, predicted = predicted.shape[:-1], predicted.reshape(-1, len(labels))
-        several = gains(task, baseline, predicted, labels, seed)
-        return predicted, Variants(shape, several, scale_of(task, score))
-
-    without_head, heads = variants(sweep.heads)
-    parts = gain_parts(task, baseline, without_head, labels).T  # (examples, heads)
-    held_out, by_chance = chosen_gain(parts, parts, seed), largest_by_chance(parts, seed)
-    return Effects(score, heads, variants(sweep.layers)[1], held_out, by_chance)

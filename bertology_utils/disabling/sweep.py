@@ -29,7 +29,7 @@ from ..attention import Batch
 from ..attention.hooks import is_edited, shape_of, unwrap
 from ..common import note, track
 from ..models import check, predict_logits
-from .masking import INTERCHANGE, Instead, logits_without, replacement
+from .masking import Instead, logits_without, replacement
 
 # Bounds the memory: variants × examples × length of one stack of inputs.
 TOKENS_AT_ONCE = {"cpu": 4096, "cuda": 262_144}

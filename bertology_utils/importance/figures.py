@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -14,7 +14,6 @@ from matplotlib.patches import Patch, Rectangle
 
 from .. import plots
 from ..common import head_name
-from ..disabling.figures import legend, sample
 from ..glue import TASKS
 from ..plots.maps import CELL
 from ..results import Results
@@ -36,6 +35,20 @@ _SHADES = {  # of a component, with its name on the page
     EXAMPLES: ("head × examples", "#7fa8c9"),
     NOISE: ("rest", "#d5d8dc"),
 }
+
+
+def sample(colour: str, marker: str = "o", **look: Any) -> dict[str, Any]:
+    """How a legend shows a kind of dots; the colour is one of :data:`bertology_utils.plots.COLOURS` or matplotlib's."""
+    return {"ls": "", "marker": marker, "color": plots.COLOURS.get(colour, colour)} | look
+
+
+def legend(
+    figure: Figure, samples: Mapping[str, Mapping[str, Any]], columns: int, **options: Any
+) -> Figure:
+    """A legend above the panels: by name how a line or a kind of dots looks; see :func:`sample`."""
+    lines = [Line2D([], [], **look) for look in samples.values()]
+    figure.legend(lines, list(samples), loc="outside upper center", ncols=columns, **options)
+    return figure
 
 
 def by_run(results: Results, tasks: Sequence[str]) -> Figure:

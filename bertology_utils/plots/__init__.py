@@ -26,7 +26,16 @@ sort or rename the table with pandas before drawing. What else a figure needs is
 ``figure.axes`` by matplotlib. Layers and heads of a table count from 1, those of an array from 0.
 """
 
-from .arrays import FALL, NULL, RISE, head_grids, head_scatter, lines_by_layer, panels, rows_with_intervals
+from .arrays import (
+    FALL,
+    NULL,
+    RISE,
+    head_grids,
+    head_scatter,
+    lines_by_layer,
+    panels,
+    rows_with_intervals,
+)
 from .charts import BORDER, dots, lines, scatter, stacked
 from .maps import (
     attention_lines,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -15,18 +16,25 @@ from .style import GAIN
 RISE, FALL, NULL = "#c2562d", "#2f5d8a", "#9aa1a8"  # gains, losses, and what luck would give
 
 
-def panels(count: int, width: float, height: float, columns: int = 4, **options) -> tuple[Figure, list[Axes]]:
+def panels(
+    count: int, width: float, height: float, columns: int = 4, **options: Any
+) -> tuple[Figure, list[Axes]]:
     """A figure with so many axes in rows of ``columns``, each of a size in inches."""
     rows, across = -(-count // columns), min(columns, count)
     size = max(width * across, 4), height * rows
-    figure, axes = plt.subplots(rows, across, figsize=size, squeeze=False, layout="constrained", **options)
+    figure, axes = plt.subplots(
+        rows, across, figsize=size, squeeze=False, layout="constrained", **options
+    )
     for ax in axes.flat[count:]:
         ax.set_axis_off()
     return figure, list(axes.flat[:count])
 
 
 def head_grids(
-    values: xr.DataArray, marked: xr.DataArray | None = None, label: str = "", limit: float | None = None
+    values: xr.DataArray,
+    marked: xr.DataArray | None = None,
+    label: str = "",
+    limit: float | None = None,
 ) -> Figure:
     """Layers by heads for each task, on one colour scale around zero; ``marked`` heads have a dot.
 
@@ -55,7 +63,9 @@ def head_grids(
     return figure
 
 
-def rows_with_intervals(columns: Mapping[str, tuple[xr.Dataset | xr.DataArray, str]], xlabel: str) -> Figure:
+def rows_with_intervals(
+    columns: Mapping[str, tuple[xr.Dataset | xr.DataArray, str]], xlabel: str
+) -> Figure:
     """A row for each task; in it a dot with its interval for each estimate, and a tick for each number without one.
 
     Args:
@@ -65,7 +75,9 @@ def rows_with_intervals(columns: Mapping[str, tuple[xr.Dataset | xr.DataArray, s
     tasks = list(next(iter(columns.values()))[0].task.values)
     figure, ax = plt.subplots(figsize=(6.4, 0.6 * len(tasks) + 1.1), layout="constrained")
     places = np.arange(len(tasks))[::-1]
-    for shift, (name, (one, colour)) in zip(np.linspace(0.22, -0.22, len(columns)), columns.items(), strict=True):
+    for shift, (name, (one, colour)) in zip(
+        np.linspace(0.22, -0.22, len(columns)), columns.items(), strict=True
+    ):
         if isinstance(one, xr.Dataset):
             ax.hlines(places + shift, one.low, one.high, color=colour, lw=2)
             ax.plot(one.value, places + shift, "o", color=colour, ms=5, label=name)
@@ -95,16 +107,31 @@ def lines_by_layer(columns: Mapping[str, tuple[xr.Dataset, str]], ylabel: str) -
             ax.vlines(here.layer + shift, here.low, here.high, color=colour, lw=1.6)
             ax.plot(here.layer + shift, here.value, "o", color=colour, ms=3.5, label=name)
         ax.axhline(0, color="k", lw=0.6)
-        ax.set(title=task, xlabel="layer", xticks=first.layer.values[::1 if len(first.layer) < 8 else 2])
+        ax.set(
+            title=task,
+            xlabel="layer",
+            xticks=first.layer.values[:: 1 if len(first.layer) < 8 else 2],
+        )
     axes[0].set_ylabel(ylabel)
     if len(columns) > 1:
         handles, labels = axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper left", ncols=len(columns), frameon=False, fontsize=8.5)
+        figure.legend(
+            handles,
+            labels,
+            loc="outside upper left",
+            ncols=len(columns),
+            frameon=False,
+            fontsize=8.5,
+        )
     return figure
 
 
 def head_scatter(
-    across: Mapping[str, xr.DataArray], up: Mapping[str, xr.DataArray], xlabel: str, ylabel: str, named: int = 2
+    across: Mapping[str, xr.DataArray],
+    up: Mapping[str, xr.DataArray],
+    xlabel: str,
+    ylabel: str,
+    named: int = 2,
 ) -> Figure:
     """A panel for each task with a dot for each head, and a line on which both numbers agree; the heads farthest out are named.
 
@@ -120,9 +147,11 @@ def head_scatter(
         ax.axhline(0, color="0.5", lw=0.6, zorder=0)
         ax.axvline(0, color="0.5", lw=0.6, zorder=0)
         ax.scatter(x, y, s=11, color=FALL, alpha=0.7, lw=0)
-        for place in np.argsort(-np.hypot(x, y).values)[:named]:
+        for place in np.argsort(-np.hypot(x.values, y.values))[:named]:
             layer, head = x.which.values[place]
-            ax.annotate(f" ({layer}, {head})", (x.values[place], y.values[place]), fontsize=7.5, va="center")
+            ax.annotate(
+                f" ({layer}, {head})", (x.values[place], y.values[place]), fontsize=7.5, va="center"
+            )
         ax.set(title=task, xlabel=xlabel)
     axes[0].set_ylabel(ylabel)
     return figure
