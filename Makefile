@@ -16,6 +16,8 @@ INSTALLED := $(VENV)/.installed
 INSTALLED_SITE := $(VENV)/.installed-site
 LOWEST := .venv-lowest
 FRESH := runs/test
+# Pages that compute on the measurements of results/; what they print is compared to the letter.
+EXPERIMENTS := $(shell grep -l '"study = ' notebooks/*.ipynb)
 TORCH ?= auto
 TORCH_PIN = $$(grep -o '^torch==[^ ]*' requirements.lock)
 # One process for each core, as far as memory reaches, each with one thread.
@@ -73,7 +75,9 @@ test: $(INSTALLED) $(wildcard $(INSTALLED_SITE))
 	rm -rf $(FRESH)
 	$(BIN)/python -m bertology_utils prepare
 	BERTOLOGY_OUTPUT=$(CURDIR)/$(FRESH) TQDM_DISABLE=1 $(PYTEST) --dist loadscope --no-loadscope-reorder \
-	  --nbval --nbval-sanitize-with tests/printed_numbers.cfg --nbval-cell-timeout=3600 notebooks
+	  --nbval --nbval-sanitize-with tests/printed_numbers.cfg --nbval-cell-timeout=3600 \
+	  notebooks $(addprefix --ignore=,$(EXPERIMENTS))
+	BERTOLOGY_OUTPUT=$(CURDIR)/$(FRESH) TQDM_DISABLE=1 $(PYTEST) --dist loadscope --nbval $(EXPERIMENTS)
 	$(BIN)/python -m bertology_utils.compare figures tests/reference $(FRESH)
 
 # Without the tests that start many processes or train (tests/conftest.py), and files that SKIP names.

@@ -6,6 +6,7 @@ notebooks wrote into runs/test with the committed figures and results, and ends 
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -79,6 +80,21 @@ def results_difference(old: Path, new: Path) -> str:
     return "; ".join(lines[:SHOWN]) + more
 
 
+def told_difference(old: Path, new: Path) -> list[str]:
+    """What a page's claims, and the numbers of its text, are now and were not before; a line each."""
+    if not old.is_file():
+        return [f"{old} is not there; make notebooks writes it"]
+    before, now = (json.loads(path.read_text(encoding="utf-8")) for path in (old, new))
+    said, same = now.pop("said", {}), before.pop("said", {})
+    names = [
+        name
+        for name in said | same
+        if not np.isclose(said.get(name, np.nan), same.get(name, np.nan), rtol=1e-3, atol=1e-3)
+    ]
+    lines = [f"{old}: {name} is {said.get(name)}, was {same.get(name)}" for name in sorted(names)]
+    return lines + ([f"{old}: the claims have changed"] if before != now else [])
+
+
 def main(figures: Path, results: Path, new: Path) -> int:
     """Print what a run of all notebooks changes in committed figures and results; returns the exit code.
 
@@ -92,6 +108,9 @@ def main(figures: Path, results: Path, new: Path) -> int:
     for name in sorted(names | {path.stem for path in results.glob("*.json")}):
         pictures = picture_differences(figures / name, new / name, MACHINE, CANVAS)
         lines += [f"{name}/{file}: {reason}" for file, reason in sorted(pictures.items())]
+        for told in sorted((new / name).glob("*.json")) if (new / name).is_dir() else ():
+            if told.name != RESULTS:
+                lines += told_difference(Path("results", told.stem, "pages", f"{name}.json"), told)
         old, made = results / f"{name}.json", new / name / RESULTS
         if old.exists() or made.exists():
             reason = results_difference(old, made)

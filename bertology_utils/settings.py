@@ -27,7 +27,7 @@ from safetensors import SafetensorError, safe_open
 from . import corpora
 from .cache import file_sha256
 from .common import ATTENTIONS, PROTOCOLS, one_based, one_of, zero_based
-from .e5 import e5_folder
+from .e5 import LAYERS, e5_folder
 from .glue import LEAST_DEV_ROWS, DataSource, Task, get_task, output_order, parse_tasks
 from .hub import BERT_BASE, GLUE, HUB_REVISIONS
 
@@ -153,11 +153,6 @@ def _embedded_model() -> ModelSource:
     return ModelSource("embedded", str(embedded_folder()))
 
 
-@cache
-def _e5() -> ModelSource:
-    return ModelSource("e5", str(e5_folder()))
-
-
 def parse_model(name: str) -> ModelSource:
     """Read the ``model`` parameter: "embedded", "e5", a folder, or a Hub name, "OWNER/NAME[@REVISION]".
 
@@ -168,8 +163,8 @@ def parse_model(name: str) -> ModelSource:
     """
     if name == "embedded":
         return _embedded_model()
-    if name == "e5":
-        return _e5()
+    if name in LAYERS:
+        return ModelSource(name, str(e5_folder(name)))
     folder = Path(name).expanduser()
     if folder.is_dir():
         source = ModelSource(name, str(folder.resolve()))
@@ -391,7 +386,11 @@ _ROWS = ("max_examples", "train_examples", "sweep_examples")
 # All values of a parameter, where they can be listed.
 CHOICES = {"profile": tuple(PROFILES), "protocol": PROTOCOLS, "attention": ATTENTIONS}
 # What in a parameter's text is a path, if there is one of that name.
-_PATHS = {"model": r"^(?!(embedded|e5)$).+", "treebank": r".+", "checkpoint": r"(?<==)\s*[^,]+"}
+_PATHS = {
+    "model": r"^(?!(embedded|e5|e5-2-layers)$).+",
+    "treebank": r".+",
+    "checkpoint": r"(?<==)\s*[^,]+",
+}
 _PATHS |= dict.fromkeys(_ALLOWED, r"(?<=:).+")
 _MOST = 2**31 - 1
 Count = Annotated[int, Field(ge=0, le=_MOST)]

@@ -41,7 +41,8 @@ def estimate(values: Mapping[str, xr.DataArray], level: float = 0.95) -> xr.Data
 
     The error has two parts: examples could have been others, and so could runs. Two or three runs
     say little of how runs differ, so each task's variance between runs is averaged with that of all
-    tasks (Smyth, 2004). Where no task has a second run, nothing is known of the second part, and the
+    tasks (Smyth, 2004); of it, what the same examples answered otherwise explain is taken off, since the
+    first part has it. Where no task has a second run, nothing is known of the second part, and the
     interval is about these runs.
 
     Args:
@@ -55,9 +56,10 @@ def estimate(values: Mapping[str, xr.DataArray], level: float = 0.95) -> xr.Data
     parts = []
     for one in values.values():
         one, runs = one.astype(float), one.sizes["run"]
-        between = (
-            one.mean("example").var("run", ddof=1) if runs > 1 else 0 * one.mean(["run", "example"])
-        )
+        between = 0 * one.mean(["run", "example"])
+        if runs > 1:
+            by_chance = one.var("run", ddof=1).mean("example") / one.sizes["example"]
+            between = one.mean("example").var("run", ddof=1) - by_chance
         parts.append(
             xr.Dataset(
                 {
@@ -76,7 +78,8 @@ def estimate(values: Mapping[str, xr.DataArray], level: float = 0.95) -> xr.Data
         of_runs, degrees = 0 * tasks.examples, 0 * tasks.examples + 1e6
     else:
         common = (tasks.between * own).sum("task") / own.sum()
-        of_runs = (tasks.between * own + common * PRIOR) / (own + PRIOR) / tasks.runs
+        pooled = (tasks.between * own + common * PRIOR) / (own + PRIOR)
+        of_runs = pooled.clip(min=0) / tasks.runs
         certain = of_runs <= 0
         degrees = (tasks.examples + of_runs) ** 2 / (of_runs**2 / (own + PRIOR)).where(~certain)
         degrees = degrees.fillna(1e6)

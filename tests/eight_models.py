@@ -8,12 +8,19 @@ from tokenizers import Tokenizer, decoders, models, normalizers, processors, tra
 from tokenizers import pre_tokenizers as splits
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from bertology_utils import Batch
+from bertology_utils import Batch, e5
 from bertology_utils.settings import embedded_folder
 
 LAYERS, HEADS, HIDDEN = 3, 4, 32
-NAMES = "BERT,RoBERTa,ELECTRA,DistilBERT,ALBERT,multilingual BERT,ModernBERT,MiniLM".split(",")
-FAST = ("BERT", "RoBERTa", "ELECTRA", "multilingual BERT", "MiniLM")  # that the fast sweep knows
+NAMES = "BERT,RoBERTa,ELECTRA,DistilBERT,ALBERT,multilingual BERT,ModernBERT,E5,MiniLM".split(",")
+FAST = (
+    "BERT",
+    "RoBERTa",
+    "ELECTRA",
+    "multilingual BERT",
+    "E5",
+    "MiniLM",
+)  # that the fast sweep knows
 PAIRS = [
     ("The cat sleeps on the old mat.", "It is not awake."),
     ("Éva doesn't sing.", "She hums, softly, every morning."),
@@ -41,6 +48,7 @@ def model_and_tokenizer(name):
         "ALBERT": ("Albert", _unigram, {"embedding_size": 16}),
         "multilingual BERT": ("Bert", _cased_pieces, {}),
         "ModernBERT": ("ModernBert", partial(_bytes, "[CLS]", "[SEP]"), {}),
+        "E5": ("Bert", e5_tokenizer, {}),
     }[name]
     tokenizer = tokenizer()
     sizes = {} if kind == "DistilBert" else _SIZES
@@ -76,6 +84,13 @@ def zero_queries(model, layer, head):
     with torch.no_grad():  # of a joint projection, queries come first
         for parameter in linears[layer].parameters():
             parameter[head * size : (head + 1) * size] = 0
+
+
+@cache
+def e5_tokenizer():
+    """The tokenizer of the encoder "e5", whose weights are left where they are."""
+    _, pieces, special, _ = e5._read(e5.packed())
+    return e5._tokenizer([pieces[at] for at in e5.kept_pieces(len(pieces))], special)
 
 
 def _embedded(segments=True):

@@ -1,0 +1,163 @@
+"""Estimates and tests of many heads on arrays with named axes, and what claims make of them."""
+
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from bertology_utils import stats
+from bertology_utils.claims import FAILS, HOLDS, UNDECIDED, mark
+from bertology_utils.study import Study
+
+
+def values(mean=0.0, runs=2, examples=300, apart=0.0, seed=0):
+    rng = np.random.default_rng(seed)
+    shift = rng.normal(0, apart, (runs, 1)) if apart else 0
+    return xr.DataArray(rng.normal(mean, 1, (runs, examples)) + shift, dims=["run", "example"])
+
+
+def heads(effect=0.0, examples=200, seed=0):
+    """Flips of answers by 3 × 4 heads; one of them may gain."""
+    rng = np.random.default_rng(seed)
+    flips = rng.choice([-1.0, 0, 0, 0, 0, 1], (examples, 3, 4))
+    flips[:, 1, 2] += rng.random(examples) < effect
+    axes = {"layer": range(1, 4), "head": range(1, 5)}
+    return xr.DataArray(flips, axes, dims=["example", "layer", "head"])
+
+
+def test_an_estimate_of_one_run_is_the_usual_mean_and_error():
+    one = values(0.3, runs=1)
+    found = stats.estimate({"MRPC": one}).sel(task="MRPC")
+    assert float(found.value) == pytest.approx(float(one.mean()))
+    error = float(one.std("example", ddof=1)[0]) / 300**0.5
+    assert float(found.error) == pytest.approx(error)
+    assert float(found.high - found.low) == pytest.approx(2 * 1.96 * error, rel=1e-3)
+
+
+def test_intervals_cover_the_mean_of_all_runs_and_examples_in_19_of_20_cases():
+    """Of seven tasks with two runs each, which differ as the examples of their means do."""
+    covered = []
+    for seed in range(120):
+        tasks = {str(at): values(0, apart=0.08, seed=100 * seed + at) for at in range(7)}
+        found = stats.estimate(tasks)
+        covered += ((found.low < 0) & (found.high > 0)).values.tolist()
+    assert 0.92 < np.mean(covered) < 0.98
+
+
+def test_a_task_with_one_run_borrows_the_variance_between_runs_of_the_others():
+    many = values(0, runs=5, apart=1.0)
+    alone, beside = (
+        stats.estimate({"RTE": values(runs=1)}),
+        stats.estimate({"RTE": values(runs=1), "MRPC": many}),
+    )
+    width = [float((one.high - one.low).sel(task="RTE")) for one in (alone, beside)]
+    assert width[1] > 5 * width[0]
+
+
+def test_an_estimate_keeps_other_axes():
+    layers = values().expand_dims(layer=range(1, 4))
+    assert stats.estimate({"MRPC": layers, "RTE": layers}).value.sizes == {"task": 2, "layer": 3}
+
+
+def test_luck_finds_a_head_that_gains_and_no_other():
+    p = stats.luck(heads(0.35))
+    assert float(p.sel(layer=2, head=3)) < 0.01
+    assert float(p.where(p > p.min()).min()) > 0.01
+    lucky = [float(stats.luck(heads(seed=seed), draws=400).min()) < 0.05 for seed in range(100)]
+    assert np.mean(lucky) < 0.1, "some head of twelve in one of twenty cases"
+
+
+def test_a_head_that_changes_nothing_is_not_lucky():
+    still = heads()
+    still[:, 0, 0] = 0
+    assert float(stats.luck(still).sel(layer=1, head=1)) > 0.9
+
+
+def test_halves_share_no_example():
+    one = heads().expand_dims(run=[1])
+    first, second = stats.halves(one, splits=7)
+    assert first.sizes["split"] == 7 and "example" not in first.dims
+    whole = one.mean("example")
+    np.testing.assert_allclose(
+        (first + second) / 2, whole.expand_dims(split=7).transpose(*first.dims), atol=1e-12
+    )
+    assert not np.allclose(first.isel(split=0), first.isel(split=1))
+
+
+def test_the_score_of_a_regression_is_its_correlation_and_has_its_error():
+    rng = np.random.default_rng(1)
+    label = rng.random(400)
+    answer = 0.5 * label + rng.normal(0, 0.15, (3, 400))
+    one = xr.Dataset({"label": ("example", label), "answer_without": (("head", "example"), answer)})
+    parts = stats.score(one, "_without")
+    expected = [100 * np.corrcoef(label, of)[0, 1] for of in answer]
+    np.testing.assert_allclose(parts.mean("example"), expected, atol=1e-9)
+    drawn = [np.corrcoef(label[at], answer[0, at])[0, 1] for at in rng.integers(0, 400, (800, 400))]
+    assert float(parts.isel(head=0).std()) / 20 == pytest.approx(100 * np.std(drawn), rel=0.1)
+    constant = one.assign(answer_without=0 * one.answer_without)
+    np.testing.assert_array_equal(stats.score(constant, "_without"), 0)
+
+
+def test_the_score_of_a_classifier_is_its_accuracy():
+    one = xr.Dataset({"right": ("example", [True, False, True, True])})
+    assert float(stats.score(one).mean()) == 75
+
+
+def interval(low, high):
+    return xr.Dataset({"value": (low + high) / 2, "low": low, "high": high})
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"), [(0.2, 1, HOLDS), (-1, -0.2, FAILS), (-1, 1, UNDECIDED)]
+)
+def test_a_mark_needs_the_whole_interval(low, high, verdict):
+    assert mark(interval(low, high)) == verdict
+    assert mark(interval(low + 5, high + 5), least=5) == verdict
+
+
+@pytest.fixture
+def study(monkeypatch, tmp_path):
+    monkeypatch.setenv("BERTOLOGY_OUTPUT", str(tmp_path))
+    monkeypatch.setattr("bertology_utils.study.ROOT", tmp_path)
+    return Study.of("e5", "mrpc", page="6_page")
+
+
+def estimates(*means):
+    return stats.estimate(
+        {f"task {at}": values(mean, runs=2, seed=at) for at, mean in enumerate(means)}
+    )
+
+
+def test_a_claim_about_each_task_holds_if_each_does_and_fails_if_one_does(study):
+    each = study.claims.each
+    assert each("all", "", estimates(1, 1, 1)) == HOLDS
+    assert each("one not", "", estimates(1, 1, -1)) == FAILS
+    assert each("one undecided", "", estimates(1, 1, 0.0)) == UNDECIDED
+    assert each("lower", "", estimates(-1, -1), sign=-1) == HOLDS
+    assert each("lower than -3", "", estimates(-1, -1), least=-3, sign=-1) == FAILS
+
+
+def test_of_many_tasks_one_fails_only_beyond_what_their_number_would_give(study):
+    """An interval that just excludes the least effect marks its task, and not the claim."""
+    one = estimates(1, 1, 1, 1, 1, 1, 1)
+    edge = one.value.where(one.task != "task 3", -2.4 * one.error)
+    moved = stats.with_interval(one.assign(value=edge), 0.95)
+    assert study.claims.each("edge", "", moved) == UNDECIDED
+    assert study.claims.rows["edge"]["tasks"]["task 3"].startswith(FAILS)
+
+
+def test_the_table_has_every_task_and_the_verdicts_of_other_studies(study, tmp_path):
+    study.claims.each("It helps", "+1", estimates(1.0, 1.0))
+    path = tmp_path / "results" / "e5-again" / "pages" / "6_page.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"claims": {"It helps": {"verdict": "?"}}}))
+    table = study.claims.table()
+    assert table.columns.tolist() == ["the paper", "here", "task 0", "task 1", "E5 again"]
+    assert table.loc["It helps", "E5 again"] == "?" and table.loc["It helps", "task 0"].startswith(
+        "✓ +1.0 [+0.9, "
+    )
+    study.say(gain=1.23456789)
+    study.say(loss=2)
+    kept = json.loads((tmp_path / "6_page" / "e5.json").read_text())
+    assert kept["said"] == {"gain": 1.234568, "loss": 2.0} and "It helps" in kept["claims"]

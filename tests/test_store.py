@@ -1,0 +1,325 @@
+"""Measurements as files: kept with their settings, whole or not at all, and never used for what they are not."""
+
+import errno
+import json
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import xarray as xr
+from conftest import ROOT
+
+from bertology_utils import measurements, store
+from bertology_utils.measurements import shared_words, without_each_head, without_several
+from bertology_utils.store import measured
+from bertology_utils.study import Study
+
+CALLS = []
+KILLED = {3}  # first rows of blocks in which a measurement is killed
+
+
+@measured(
+    rows={"plain": "disabled_rows", "few": "compared_rows"},
+    passes=lambda layers, heads: 1.0,
+    block=3,
+)
+def counted(study, task, run, rows, way="plain"):
+    """Counts its blocks."""
+    CALLS.append((rows.start, rows.stop))
+    if way == "few" and rows.start in KILLED:
+        raise KeyboardInterrupt
+    numbers = np.arange(rows.start, rows.stop)
+    return xr.Dataset({"number": ("example", numbers / 7), "even": ("example", numbers % 2 == 0)})
+
+
+@pytest.fixture(autouse=True)
+def places(tmp_path, monkeypatch):
+    monkeypatch.setenv("BERTOLOGY_OUTPUT", str(tmp_path / "runs"))
+    monkeypatch.setenv("BERTOLOGY_RESULTS", str(tmp_path / "results"))
+    CALLS.clear()
+
+
+@pytest.fixture
+def study(tiny_bert, tiny_classifier, monkeypatch):
+    monkeypatch.setattr(Study, "fingerprint", lambda *_: "x")
+    return own(tiny_bert, tiny_classifier)
+
+
+def own(tiny_bert, tiny_classifier, **entries):
+    given = {"model": str(tiny_bert), "data": "embedded", "disabled_rows": 8, "compared_rows": 5}
+    return Study.of("e5", "mrpc", checkpoint={"mrpc": str(tiny_classifier)}, **given | entries)
+
+
+def test_it_is_measured_once_in_blocks_and_then_loaded(study):
+    first = counted(study, "MRPC", 1)
+    assert CALLS == [(0, 3), (3, 6), (6, 8)]
+    np.testing.assert_allclose(first.number, np.arange(8) / 7, rtol=1e-3)
+    assert first.number.dtype == np.float16 and first.even.dtype == bool
+    assert counted(study, "MRPC", 1).identical(first) and len(CALLS) == 3
+    settings = json.loads(first.attrs["settings"])
+    assert settings["rows"] == 8 and settings["task"] == "MRPC" and settings["version"] == 1
+    assert {"seconds", "device", "versions", "classifier", "description"} <= first.attrs.keys()
+    assert sorted(path.name for path in (study.folder / "counted").iterdir()) == ["MRPC-1.nc"]
+    assert "/" not in settings["checkpoint"] and str(ROOT) not in first.attrs["settings"]
+
+
+def test_one_that_was_killed_goes_on_where_it_was(study, monkeypatch):
+    with pytest.raises(KeyboardInterrupt):
+        counted(study, "MRPC", 1, way="few")
+    assert not counted.path(study, "MRPC", 1, way="few").exists()
+    CALLS.clear()
+    monkeypatch.setattr(sys.modules[__name__], "KILLED", set())
+    assert counted(study, "MRPC", 1, way="few").number.size == 5
+    assert CALLS == [(3, 5)], "the first block was kept"
+
+
+def test_more_rows_go_on_behind_those_that_are_there(study, tiny_bert, tiny_classifier):
+    with pytest.raises(KeyboardInterrupt):
+        counted(study, "MRPC", 1, way="few")
+    CALLS.clear()
+    more = own(tiny_bert, tiny_classifier, compared_rows=7)
+    with pytest.raises(KeyboardInterrupt):
+        counted(more, "MRPC", 1, way="few")
+    assert CALLS == [(3, 6)]
+
+
+def test_another_setting_is_refused_with_both_and_the_command(
+    study, tiny_bert, tiny_classifier, monkeypatch
+):
+    path = counted.path(study, "MRPC", 1)
+    counted(study, "MRPC", 1)
+    other = own(tiny_bert, tiny_classifier, disabled_rows=6)
+    monkeypatch.setattr(Study, "folder", study.folder)
+    what = r"rows: 8 on file, 6 asked for.*make measure STUDY=e5 ONLY=counted TASKS=MRPC"
+    with pytest.raises(ValueError, match=what):
+        counted(other, "MRPC", 1)
+    assert counted.path(other, "MRPC", 1) == path and path.exists()
+
+
+@pytest.mark.parametrize("damage", [b"", b"no HDF5", "cut"])
+def test_a_damaged_file_is_refused_with_the_command(study, damage):
+    counted(study, "MRPC", 1)
+    path = counted.path(study, "MRPC", 1)
+    path.write_bytes(path.read_bytes()[:900] if damage == "cut" else damage)
+    with pytest.raises(
+        ValueError, match=r"is damaged .*; remove it, and measure it again by: make measure"
+    ):
+        counted(study, "MRPC", 1)
+
+
+def test_what_cannot_be_written_says_why_and_leaves_nothing(study, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(xr.Dataset, "to_netcdf", full)
+    with pytest.raises(OSError, match="no room to write .* the disk is full"):
+        counted(study, "MRPC", 1)
+    assert not any((study.folder / "counted").iterdir())
+    monkeypatch.setattr(
+        "pathlib.Path.touch", lambda *_: (_ for _ in ()).throw(PermissionError(errno.EACCES, "no"))
+    )
+    CALLS.clear()
+    with pytest.raises(
+        PermissionError, match="cannot be written to; make it writable, or name another"
+    ):
+        counted(study, "MRPC", 1)
+    assert CALLS == [], "refused before any work"
+
+
+def test_unknown_options_studies_and_entries_are_refused_with_the_choices(study):
+    with pytest.raises(ValueError, match="counted has no option 'way2'; it has: way"):
+        counted(study, "MRPC", 1, way2="few")
+    with pytest.raises(ValueError, match="unknown study 'e6'; choose one of: e5, e5-again, minilm"):
+        Study.of("e6")
+    with pytest.raises(ValueError, match="unknown entry 'row'; choose one of: .*rows"):
+        Study.of("e5", row=3)
+    with pytest.raises(ValueError, match="study 'e5', rows=-7"):
+        Study.of("e5", rows=-7)
+    with pytest.raises(ValueError, match="unknown task 'cola'"):
+        Study.of("e5", "cola")
+
+
+def test_results_that_the_project_keeps_are_only_read(tmp_path):
+    kept = Study.of("e5", "mrpc")
+    with pytest.raises(
+        FileNotFoundError, match="not measured on a page; measure it by: make measure STUDY=e5"
+    ):
+        counted(kept, "MRPC", 1)
+    assert not (tmp_path / "results").exists() and CALLS == []
+    assert Study.of("e5", "mrpc", seed=2).folder.is_relative_to(tmp_path / "runs")
+
+
+def test_a_study_tells_which_runs_are_not_measured_yet(study, tmp_path, capsys):
+    kept = Study.of("e5", "mrpc,sst2", measures=True)
+    for run in (1, 2):
+        path = counted.path(kept, "MRPC", run)
+        asked = json.dumps(counted.settings(kept, "MRPC", run))
+        store.write(
+            path, xr.Dataset({"number": ("example", [1.0, 2.0])}, attrs={"settings": asked})
+        )
+    page = Study.of("e5", "mrpc,sst2")
+    found = page.measure(counted)
+    assert list(found) == ["MRPC"] and found["MRPC"].run.values.tolist() == [1, 2]
+    assert (
+        "not measured yet: MRPC, run 3; SST-2 (make measure STUDY=e5 ONLY=counted)"
+        in capsys.readouterr().out
+    )
+    with pytest.raises(FileNotFoundError, match="nothing is measured of QQP"):
+        Study.of("e5", "qqp").measure(counted)
+
+
+# The project's own measurements, against plain loops
+
+
+@pytest.fixture
+def small(tiny_bert, tiny_classifier):
+    sizes = {"rows": 20, "disabled_rows": 20, "compared_rows": 20, "several_rows": 8}
+    return own(tiny_bert, tiny_classifier, **sizes)
+
+
+def test_a_study_without_a_second_run_goes_to_its_end(small):
+    found = small.measure(without_several)["MRPC"]
+    assert found.sizes == {"run": 1, "order": 3, "count": 8, "example": 8}
+    assert found["count"].values.max() == 12, "all heads"
+
+
+@pytest.mark.parametrize("ablation", ["uniform", "zero", "mean"])
+def test_without_each_head_is_one_pass_for_each_head(small, ablation):
+    from bertology_utils import predict_logits
+    from bertology_utils.disabling.masking import disabled, replacement
+
+    model, batches, labels = (
+        small.classifier("MRPC"),
+        small.batches("MRPC", 20),
+        small.labels("MRPC", 20),
+    )
+    found = small.measure(without_each_head, ablation=ablation)["MRPC"].isel(run=0)
+    instead = replacement(model, small.batches("MRPC", 100), ablation)
+    assert found.layer.values.tolist() == [1, 2, 3] and found["head"].values.tolist() == [
+        1,
+        2,
+        3,
+        4,
+    ]
+    for layer, head in ((0, 0), (1, 3), (2, 1)):
+        with disabled(model, [(layer, head)], instead):
+            outputs = predict_logits(model, batches)
+        one = found.sel(layer=layer + 1, head=head + 1)
+        p = np.exp(outputs) / np.exp(outputs).sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(
+            one.loss_without, -np.log(p[range(20), labels]), rtol=2e-3, atol=1e-3
+        )
+        np.testing.assert_array_equal(one.right_without, outputs.argmax(axis=1) == labels)
+    with disabled(model, [(1, head) for head in range(4)], instead):
+        outputs = predict_logits(model, batches)
+    np.testing.assert_array_equal(
+        found.right_without_layer.sel(layer=2), outputs.argmax(axis=1) == labels
+    )
+
+
+def test_without_several_disables_the_most_dispensable_first(small):
+    from bertology_utils import disable_heads, predict_logits
+
+    found = small.measure(without_several)["MRPC"].isel(run=0)
+    each = (
+        small.measure(without_each_head)["MRPC"].isel(run=0, example=slice(8, None)).astype(float)
+    )
+    gain = (each.loss - each.loss_without).mean("example").values
+    order = [divmod(int(at), 4) for at in np.argsort(-gain, axis=None)]
+    model, batches, labels = (
+        small.classifier("MRPC"),
+        small.batches("MRPC", 8),
+        small.labels("MRPC", 8),
+    )
+    for count in (1, 5, 12):
+        with disable_heads(model, order[:count]):
+            right = predict_logits(model, batches).argmax(axis=1) == labels
+        np.testing.assert_array_equal(found.right.sel(order="another run's", count=count), right)
+
+
+def test_shared_words_by_loops_over_single_words(small):
+    from bertology_utils import attention_maps
+
+    tokenizer, model = small.tokenizer, small.classifier("MRPC")
+    found = small.measure(shared_words)["MRPC"].isel(run=0)
+    for batch in small.batches("MRPC", 20):
+        for row, index in enumerate(batch.index):
+            one = batch.example(row)
+            ids = one.inputs["input_ids"][0].tolist()
+            tokens, end = tokenizer.convert_ids_to_tokens(ids), ids.index(tokenizer.sep_token_id)
+            maps = np.stack([of[0].numpy() for of in attention_maps(model, one)])
+            words = [
+                at
+                for at, token in enumerate(tokens)
+                if any(map(str.isalnum, token)) and token[0] != "["
+            ]
+            each = []
+            for at in words:
+                there = [to for to in words if (to > end) != (at > end)]
+                twins = [to for to in there if ids[to] == ids[at]]
+                others = [to for to in there if ids[to] != ids[at]]
+                if twins and others:
+                    each.append(
+                        maps[:, :, at, twins].mean(axis=-1) - maps[:, :, at, others].mean(axis=-1)
+                    )
+            expected = np.mean(each, axis=0) if each else np.full((3, 4), np.nan)
+            np.testing.assert_allclose(
+                found.excess.isel(example=index), expected, rtol=2e-3, atol=1e-4
+            )
+
+
+def test_a_regression_keeps_its_answers():
+    judged = measurements.judge(np.array([[0.5], [0.2]]), np.array([0.4, 0.2]))
+    np.testing.assert_allclose(judged["answer"], [0.5, 0.2])
+    np.testing.assert_allclose(judged["loss"], [0.01, 0], atol=1e-12)
+
+
+# Processes
+
+SLOW = """
+import sys, time, numpy as np, xarray as xr
+from bertology_utils.store import measured
+from bertology_utils.study import Study
+Study.fingerprint = lambda *_: "x"
+
+@measured(rows="disabled_rows", passes=lambda layers, heads: 1.0, block=2)
+def slow(study, task, run, rows):
+    time.sleep({pause})
+    print(rows.start, flush=True)
+    return xr.Dataset({{"number": ("example", np.arange(rows.start, rows.stop))}})
+
+study = Study.of("e5", "mrpc", model={model!r}, data="embedded", checkpoint={{"mrpc": {model!r}}}, disabled_rows=12)
+print(slow(study, "MRPC", 1).number.values.tolist())
+"""
+
+
+def started(tiny_classifier, pause):
+    code = SLOW.format(pause=pause, model=str(tiny_classifier))
+    return subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def test_a_measurement_killed_by_force_resumes_to_the_same_values(tiny_classifier, tmp_path):
+    first = started(tiny_classifier, 0.5)
+    assert first.stdout.readline() == "0\n"
+    assert first.stdout.readline() == "2\n"
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    assert not [*(tmp_path / "runs").rglob("*.nc")], (
+        "nothing stands where it could be taken for whole"
+    )
+    out, _ = started(tiny_classifier, 0).communicate(timeout=120)
+    *blocks, values = out.splitlines()
+    assert values == str(list(range(12))) and len(blocks) in (4, 5), (
+        "blocks that were there are not made again"
+    )
+
+
+def test_two_processes_measure_it_once(tiny_classifier):
+    both = [started(tiny_classifier, 0.2) for _ in range(2)]
+    outs = [one.communicate(timeout=120)[0].splitlines() for one in both]
+    assert {out[-1] for out in outs} == {str(list(range(12)))}
+    assert sorted(len(out) for out in outs) == [1, 7], "one made all six blocks, the other none"
