@@ -2,7 +2,7 @@
 #   make reproduce   run every notebook, regenerate figures/; the executed notebooks are in runs/small
 #   make test        unit tests, and the notebooks' committed outputs against a new run
 # Others: make evidence (results/ and figures/ from real data: GLUE=FOLDER FRAMENET=FOLDER TREEBANK=FILE
-# CONFIRM=FOLDER ONLY=3,6 SCHEDULER=ADDRESS), make bert (bert-base by forward passes alone: MODEL=FOLDER GLUE=FOLDER FRAMENET=SOURCE), make
+# CONFIRM=FOLDER ONLY=3,9 SCHEDULER=ADDRESS), make bert (bert-base by forward passes alone: MODEL=FOLDER GLUE=FOLDER FRAMENET=SOURCE), make
 # pretrainings MODELS=LIST (the same of each, and in how many each claim holds), make site (notebooks, results, playground
 # and API as pages: MODEL=FOLDER GLUE=FOLDER), make playground (the page of a classifier of your own: MODEL=FOLDER), make check (lint, format, types), make test-quick, make test-machines (the tests on emulated
 # machines), make test-lowest (with the lowest versions allowed), make notebooks (refresh the committed ones), make lock,

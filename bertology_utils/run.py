@@ -21,7 +21,7 @@ from .cache import CACHE_VARIABLE, cache_folder, key_digest, write_atomically
 from .common import SILENT, environment, is_full, one_of
 from .compare import picture_differences, results_difference
 from .framenet.release import check_nltk, load_release
-from .glue import check_split, load_rows, sample
+from .glue import check_split, load_rows, parse_tasks, sample
 from .hub import GLUE
 from .record import OUTPUT_VARIABLE, OWN_RUN, project_root
 from .results import RESULTS
@@ -31,6 +31,7 @@ from .settings import (
     check_notebook,
     convert,
     page_number,
+    parse_data,
     parse_model,
     parse_source,
     resolve,
@@ -209,8 +210,11 @@ def study_of(notebook: Notebook, values: dict[str, object]) -> StudySettings:
     settings = StudySettings.of(str(name), **given)
     if settings.model != STUDIES[settings.name]["model"]:
         parse_model(settings.model)
-    if settings.data not in ("hub", "embedded"):
-        parse_source("data", settings.data)
+    source = parse_data(settings.data)
+    for task in parse_tasks(settings.tasks) if source.kind == "folder" else ():
+        _split(task, "dev", source)
+        if task.name not in settings.checkpoint:
+            _split(task, "train", source)
     return settings
 
 

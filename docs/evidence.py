@@ -1,6 +1,6 @@
 """Measures the evidence in ``results/`` again, and draws its figures: ``make evidence``.
 
-    python -m docs.evidence --glue FOLDER --framenet FOLDER --treebank FILE --confirm FOLDER --only 3,6
+    python -m docs.evidence --glue FOLDER --framenet FOLDER --treebank FILE --confirm FOLDER --only 3,9
     python -m docs.evidence --freeze
 
 Data whose place is left out come from the Hub (GLUE) or NLTK (FrameNet 1.7, for notebooks 7 and 8);

@@ -131,7 +131,7 @@ def test_commands_are_calls_that_would_run(name, places, own_cache):
 
 
 @pytest.mark.parametrize(
-    ("only", "numbers"), [("3, 6", "3 6"), ("3-4", "3 4"), ("0", "has no evidence")]
+    ("only", "numbers"), [("3, 9", "3 9"), ("3-4", "3 4"), ("0", "has no evidence")]
 )
 def test_evidence_is_asked_for_as_runs_are(only, numbers):
     options = evidence.read_options(["--glue", "g", "--confirm", "c", "--only", only])
@@ -297,5 +297,6 @@ def test_make_evidence_measures_again_what_the_committed_evidence_was_measured_w
                 if name not in (*places, *runs_and_tasks)
                 and settings.get(name) != committed.get(name)
             ] == [], path
-    committed = {*(ROOT / "results").glob("*/*.json")}
+    # Of notebook 6 the former rows stay until its study of MiniLM is measured (RESULTS.md).
+    committed = {*(ROOT / "results").glob("*/[!6]*.json")}
     assert runs == committed - {ROOT / "results/ud/dependencies.json"}

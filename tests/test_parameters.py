@@ -23,7 +23,7 @@ WRONG = {
     "--profile huge": "unknown profile 'huge'; choose one of: small, glue, paper, colab, bert-forward",
     "-p tasks mrpc,cola": "unknown task 'cola'; choose one of: mrpc, stsb, sst2, qqp, rte, qnli, mnli",
     "-p tasks ,": "no task named in ','",
-    "-p model bert": "unknown model 'bert'; choose 'embedded', the path of an existing folder, or a Hub name",
+    "-p model bert": "unknown model 'bert'; choose 'embedded', 'e5', the path of an existing folder, or a Hub name",
     "-p data web": "unknown data 'web'; choose one of: embedded, hub, folder:PATH",
     "-p data folder:/nowhere/at/all": "there is no folder /nowhere/at/all; wanted is GLUE's layout",
     "-p protocol mine": "unknown protocol 'mine'; choose one of: paper, official",
@@ -58,7 +58,10 @@ WRONG = {
     "--only 3 -p trainings 1": "trainings=1: notebook 3 compares fine-tuning runs",
     "--only 9 -p trainings 1": "trainings=1: notebook 9 compares fine-tuning runs",
     "--only 0 -p tasks stsb": "add a task with labels, such as mrpc",
-    "--only 6 -p tasks stsb": "add a task with labels, such as mrpc",
+    "--only 6 -p study e6": "unknown study 'e6'; choose one of: e5, e5-again, minilm",
+    "--only 6 -p tasks cola": "unknown task 'cola'",
+    "--only 6 -p model nowhere": "unknown model 'nowhere'; choose 'embedded', 'e5', the path",
+    "--only 6 -p checkpoint sst2": "checkpoint: 'sst2' is not TASK=PLACE",
     "--only 9 -p sweep_examples 8": "choose 10 or more",
 }
 
@@ -79,7 +82,7 @@ def test_checks_do_not_import_torch():
 
 SAID = {  # Notebook 10 has other defaults than the rest: what is its default is no default of theirs.
     "-p tasks sst2": "with tasks='sst2'\n  2_framenet_heads: takes no tasks",
-    "--only 2,6 --profile glue -p framenet embedded": "framenet='embedded'",
+    "--only 2,9 --profile glue -p framenet embedded": "framenet='embedded'",
     "--only 10 -p tasks sst2 -p seed 1": "with default settings",
     # What only the Hub knows is not called ready.
     "--only 1-3 -p model a/b": "not checked: the model a/b on the Hub",
@@ -134,6 +137,7 @@ def sst2(tmp_path):
     return make
 
 
+@pytest.mark.parametrize("only", ["6", "9"])
 @pytest.mark.parametrize("command", [["run", "--dry-run"], ["check"], ["run"], ["prepare"]])
 @pytest.mark.parametrize(
     ("rows", "last", "message"),
@@ -143,14 +147,14 @@ def sst2(tmp_path):
     ],
 )
 def test_what_a_run_would_refuse_in_its_rows_is_refused_before_any_work(
-    sst2, command, rows, last, message, capsys
+    sst2, command, only, rows, last, message, capsys
 ):
-    assert cli.main([*command, "--only", "6", *sst2(rows, last)]) == 2
+    assert cli.main([*command, "--only", only, *sst2(rows, last)]) == 2
     assert message in capsys.readouterr().err
 
 
 def test_too_few_rows_for_halves_are_refused_as_a_parameter(sst2, capsys):
-    assert cli.main(["check", "--only", "6", *sst2(40), "-p", "sweep_examples", "3"]) == 2
+    assert cli.main(["check", "--only", "9", *sst2(40), "-p", "sweep_examples", "3"]) == 2
     assert "sweep_examples=3 is too few" in capsys.readouterr().err
 
 
@@ -239,12 +243,13 @@ def test_in_place_is_for_default_settings_only(capsys):
 def test_notebooks_take_their_defaults_and_every_parameter_is_one_of_theirs():
     found = run.find_notebooks()
     for notebook in found:
-        resolve(**notebook.parameters)
-    assert {name for notebook in found for name in notebook.parameters} == set(PARAMETERS)
+        run.study_of(notebook, {}) if notebook.study else resolve(**notebook.parameters)
+    names = {name for notebook in found for name in notebook.parameters}
+    assert names == {"study", *PARAMETERS}
 
 
 def test_the_committed_results_name_the_settings_of_their_notebooks():
-    for notebook in run.find_notebooks():
+    for notebook in (one for one in run.find_notebooks() if not one.study):
         results = json.loads((ROOT / "tests" / "reference" / f"{notebook.name}.json").read_text())
         assert resolve(**notebook.parameters).as_json() == results["settings"]
 
