@@ -1,7 +1,8 @@
-"""GLUE's seven tasks in two folders of GLUE's own layout: one to explore, one to confirm what was found there.
+"""GLUE's seven tasks in three folders of GLUE's own layout: whole; one to explore, one to confirm what was found there.
 
     python benchmarks/glue_folder.py PATH/TO/glue TARGET
 
+``TARGET/whole`` has all rows, for studies, which hold rows back themselves (studies.toml).
 ``TARGET/explore`` and ``TARGET/confirm`` have the same training rows. The dev rows of ``confirm``
 do not occur in ``explore``, so that no run on it can have touched them: they are training rows of
 five tasks, and dev rows of MNLI and QNLI, whose dev sets are large. Where only a part of a task's
@@ -39,15 +40,23 @@ def write(source: Path, target: Path) -> None:
             dev_rows, train_rows = _split(train_rows, QQP_DEV)
         if dev_header != header and held_of == "train":
             raise ValueError(f"{task}: the columns of {train}.tsv and {dev}.tsv differ")
+        _place(
+            target / "whole" / task, train_rows, dev_rows, f"{dev or 'dev'}.tsv", header, dev_header
+        )
         if held_of == "train":
             held, train_rows = _split(train_rows, count)
         else:
             held, dev_rows = _split(dev_rows, count)
         for folder, rows in ("explore", dev_rows), ("confirm", held):
-            place = target / folder / task
-            place.mkdir(parents=True)
-            _write(place / "train.tsv", header, train_rows)
-            _write(place / f"{dev or 'dev'}.tsv", dev_header, rows)
+            _place(
+                target / folder / task, train_rows, rows, f"{dev or 'dev'}.tsv", header, dev_header
+            )
+
+
+def _place(place: Path, train: list[str], dev: list[str], name: str, *headers: str) -> None:
+    place.mkdir(parents=True)
+    _write(place / "train.tsv", headers[0], train)
+    _write(place / name, headers[1], dev)
 
 
 def _read(path: Path) -> tuple[str, list[str]]:

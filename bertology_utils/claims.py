@@ -63,6 +63,8 @@ class Claims:
                 mark(_turned(with_interval(one, level), sign), sign * least)
                 for level in (0.95, 1 - 0.05 / estimates.sizes["task"])
             ]
+        if not marks:
+            return self._add(text, paper, UNTESTED, {})
         if all(usual == HOLDS for usual, _ in marks.values()):
             verdict = HOLDS
         else:

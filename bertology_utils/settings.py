@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationErr
 from safetensors import SafetensorError, safe_open
 
 from . import corpora
-from .cache import file_sha256
+from .cache import MANIFEST, file_sha256
 from .common import ATTENTIONS, PROTOCOLS, one_based, one_of, zero_based
 from .e5 import LAYERS, e5_folder
 from .glue import LEAST_DEV_ROWS, DataSource, Task, get_task, output_order, parse_tasks
@@ -72,7 +72,8 @@ class ModelSource:
         """What identifies the weights: the commit, or a hash of the folder's files."""
         if not self.is_local:
             return f"{self.location}@{self.revision}"
-        files = [p for p in Path(self.location).iterdir() if p.suffix in _FILES_OF_A_MODEL]
+        folder = Path(self.location).iterdir()
+        files = [p for p in folder if p.suffix in _FILES_OF_A_MODEL and p.name != MANIFEST]
         listing = json.dumps({path.name: file_sha256(path) for path in sorted(files)})
         return hashlib.sha256(listing.encode()).hexdigest()
 

@@ -53,6 +53,9 @@ def estimate(values: Mapping[str, xr.DataArray], level: float = 0.95) -> xr.Data
         value, low and high, with an axis task and those others; error, the standard error, and
         degrees, of freedom of its t distribution.
     """
+    if not values:  # no task has what is estimated
+        names = ("value", "low", "high", "error", "degrees")
+        return xr.Dataset({name: ("task", np.empty(0)) for name in names}, {"task": []})
     parts = []
     for one in values.values():
         one, runs = one.astype(float), one.sizes["run"]

@@ -9,11 +9,14 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from bertology_utils.cache import write_atomically
+from bertology_utils.claims import OTHERS
 from bertology_utils.common import head_name, one_of
+from bertology_utils.glue import get_task, plain_metric
 from bertology_utils.record import EVIDENCE, project_root
 from bertology_utils.results import (
     LABELS,
@@ -25,6 +28,7 @@ from bertology_utils.results import (
     title_of,
 )
 from bertology_utils.statistics import ONE_SIDED, p_text
+from bertology_utils.stats import score
 from bertology_utils.verdicts import (
     CLAIMS,
     LEARNED,
@@ -44,7 +48,7 @@ from bertology_utils.verdicts import (
     text_of_claim,
 )
 
-PAGES = ("README.md", "RESULTS.md", "docs/*.md")
+PAGES = ("README.md", "RESULTS.md", "docs/*.md", "results/README.md")
 _JUDGING = [str(number) for number in sorted({one.notebook for one in CLAIMS.values()})]
 # What would open a tag or a comment, a link's address, or mathematics; "p < 0.05" and intervals
 # stay as they are.
@@ -339,6 +343,93 @@ def in_markdown(text: object) -> str:
     return written
 
 
+def experiment(root: Path, page: str) -> list[str]:
+    """The claims of a page that computes on measurements, with every task's number, for each study that has them."""
+    files = {study: root / "results" / study / "pages" / f"{page}.json" for study in OTHERS}
+    studies = {
+        study: json.loads(path.read_text(encoding="utf-8"))["claims"]
+        for study, path in files.items()
+        if path.is_file()
+    }
+    lines = [
+        (text, row["paper"], OTHERS[study], row["verdict"], task, number)
+        for text in {text: None for rows in studies.values() for text in rows}
+        for study, rows in studies.items()
+        if (row := rows.get(text))
+        for task, number in (row["tasks"] or {"": ""}).items()
+    ]
+    head = ("claim", "the paper", "study", "verdict", "task", "estimate [95 % interval]")
+    return table(head, _without_repeats(lines))
+
+
+def _without_repeats(lines: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Lines in which what stands above is not written again, as far as all to its left is the same."""
+    short = []
+    for above, line in zip([(), *lines], lines, strict=False):
+        same = [line[: at + 1] == above[: at + 1] for at in range(len(line))]
+        short.append(tuple("" if like else part for part, like in zip(line, same, strict=True)))
+    return short
+
+
+def measurements(root: Path, _: str) -> list[str]:
+    """What ``results/`` keeps of each measurement and study: its axes, runs, rows, hours and bytes."""
+    import xarray as xr
+
+    lines = []
+    for folder in sorted(root.glob("results/*/*/")):
+        several = [xr.load_dataset(path, engine="h5netcdf") for path in sorted(folder.glob("*.nc"))]
+        if not several:
+            continue
+        first, sizes = several[0], [path.stat().st_size for path in folder.glob("*.nc")]
+        of_task = Counter(json.loads(one.attrs["settings"])["task"] for one in several)
+        rows = sorted({one.sizes["example"] for one in several})
+        values = (f"`{name}` ({', '.join(map(str, one.dims))})" for name, one in first.items())
+        lines.append(
+            (
+                f"`{folder.parent.name}/{folder.name}`",
+                first.attrs["description"],
+                ", ".join(values),
+                ", ".join(f"{task}: {files} files" for task, files in of_task.items()),
+                " to ".join(map(str, dict.fromkeys((rows[0], rows[-1])))),
+                f"{sum(one.attrs['seconds'] for one in several) / 3600:.1f}",
+                f"{sum(sizes) / 1e6:.1f}",
+            )
+        )
+    head = (
+        "measurement",
+        "what it is",
+        "values (axes)",
+        "files",
+        "rows",
+        "hours of one core",
+        "MB",
+    )
+    return table(head, lines)
+
+
+def runs(root: Path, _: str) -> list[str]:
+    """Every fine-tuning run that is measured: its score on rows that it was not trained on, beside the majority class and the paper."""
+    import numpy as np
+    import xarray as xr
+
+    lines = []
+    for path in sorted(root.glob("results/*/without_each_head/*.nc")):
+        one = xr.load_dataset(path, engine="h5netcdf")
+        settings = json.loads(one.attrs["settings"])
+        if settings["ablation"] != "uniform":
+            continue
+        task, majority = get_task(settings["task"]), "–"
+        if "right" in one:
+            majority = f"{100 * np.bincount(one.label).max() / len(one.label):.1f}"
+        paper = task.table1.finetuned[task.metrics.index(plain_metric(task))]
+        marks = path.parts[-3], task.title, settings["run"], one.sizes["example"]
+        lines.append(
+            (*marks, f"{float(score(one).mean()):.1f}", majority, paper, one.attrs["classifier"])
+        )
+    head = ("study", "task", "run", "rows", "score", "majority class", "the paper", "weights")
+    return table(head, lines)
+
+
 KINDS: dict[str, Callable[[Path, str], list[str]]] = {
     "confirmation": confirmation,
     "count": count,
@@ -350,6 +441,9 @@ KINDS: dict[str, Callable[[Path, str], list[str]]] = {
     "numbers": numbers,
     "dependencies": dependencies,
     "sweep-speed": sweep_speed,
+    "experiment": experiment,
+    "measurements": measurements,
+    "runs": runs,
 }
 
 

@@ -13,13 +13,19 @@ from matplotlib.figure import Figure
 
 from .style import GAIN
 
+HEADS = ("layer", "head")
+NOTHING = "not testable: one fine-tuning run only"
 RISE, FALL, NULL = "#c2562d", "#2f5d8a", "#9aa1a8"  # gains, losses, and what luck would give
 
 
 def panels(
     count: int, width: float, height: float, columns: int = 4, **options: Any
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with so many axes in rows of ``columns``, each of a size in inches."""
+    """A figure with so many axes in rows of ``columns``, each of a size in inches; without any it says why it is empty."""
+    if not count:
+        figure = plt.figure(figsize=(4, 0.5))
+        figure.text(0.5, 0.5, NOTHING, ha="center", va="center")
+        return figure, []
     rows, across = -(-count // columns), min(columns, count)
     size = max(width * across, 4), height * rows
     figure, axes = plt.subplots(
@@ -72,7 +78,9 @@ def rows_with_intervals(
         columns: by label an estimate (value, low, high) or an array, and a colour; axis task.
         xlabel: of the axis.
     """
-    tasks = list(next(iter(columns.values()))[0].task.values)
+    tasks = next(iter(columns.values()))[0].task.values
+    if not len(tasks):
+        return panels(0, 0, 0)[0]
     figure, ax = plt.subplots(figsize=(6.4, 0.6 * len(tasks) + 1.1), layout="constrained")
     places = np.arange(len(tasks))[::-1]
     for shift, (name, (one, colour)) in zip(
@@ -112,8 +120,9 @@ def lines_by_layer(columns: Mapping[str, tuple[xr.Dataset, str]], ylabel: str) -
             xlabel="layer",
             xticks=first.layer.values[:: 1 if len(first.layer) < 8 else 2],
         )
-    axes[0].set_ylabel(ylabel)
-    if len(columns) > 1:
+    if axes:
+        axes[0].set_ylabel(ylabel)
+    if axes and len(columns) > 1:
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(
             handles,
@@ -153,8 +162,6 @@ def head_scatter(
                 f" ({layer}, {head})", (x.values[place], y.values[place]), fontsize=7.5, va="center"
             )
         ax.set(title=task, xlabel=xlabel)
-    axes[0].set_ylabel(ylabel)
+    if axes:
+        axes[0].set_ylabel(ylabel)
     return figure
-
-
-HEADS = ("layer", "head")
