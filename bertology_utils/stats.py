@@ -36,6 +36,14 @@ def score(one: xr.Dataset, of: str = "") -> xr.DataArray:
     return 100 * (r + x * y - r * (x**2 + y**2) / 2)
 
 
+def majority(one: xr.Dataset) -> float:
+    """Score of always giving the most frequent answer, in points; NaN for a regression."""
+    if "right" not in one:
+        return float("nan")
+    _, counts = np.unique(one.label, return_counts=True)
+    return float(100 * counts.max() / one.label.size)
+
+
 def estimate(values: Mapping[str, xr.DataArray], level: float = 0.95) -> xr.Dataset:
     """The mean over runs and examples, and its interval, for each of several tasks.
 

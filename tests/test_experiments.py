@@ -1,8 +1,13 @@
 """Pages that compute on measurements: the whole pipeline from raw rows, and on a model of one's own."""
 
 import json
+import os
+import signal
+import threading
 
 import pytest
+import xarray as xr
+from distributed import Client, LocalCluster
 
 from bertology_utils import __main__ as cli
 from bertology_utils import run, studies
@@ -45,22 +50,47 @@ def test_a_classifier_of_ones_own_has_one_run_and_says_what_cannot_be_tested(
     assert "not testable" in {row["verdict"] for row in claims.values()}
 
 
-def test_measure_says_hours_and_gigabytes_before_and_measures_what_is_missing(
-    tmp_path, tiny_bert, monkeypatch, capsys
-):
-    monkeypatch.setenv("BERTOLOGY_OUTPUT", str(tmp_path / "runs"))
-    small = {
+@pytest.fixture
+def small(tiny_bert, monkeypatch):
+    """The study "small" with a tiny encoder and few rows."""
+    sizes = {"train_rows": 40, "rows": 8, "disabled_rows": 8, "compared_rows": 8, "several_rows": 4}
+    entries = {
         "model": str(tiny_bert),
         "data": "embedded",
         "tasks": "sst2",
-        "train_rows": 40,
-        "rows": 8,
+        "recipe": {"epochs": 1},
     }
-    small |= {"disabled_rows": 8, "compared_rows": 8, "several_rows": 4, "recipe": {"epochs": 1}}
-    monkeypatch.setitem(studies.STUDIES, "small", small)
-    assert cli.main(["measure", "--study", "small", "--tasks", "sst2"]) == 0
+    monkeypatch.setitem(studies.STUDIES, "small", entries | sizes)
+
+
+def test_measure_says_hours_and_gigabytes_before_and_measures_what_is_missing(
+    small, places, capsys
+):
+    assert cli.main(["measure", "--study", "small"]) == 0
     out = capsys.readouterr().out
     assert "small: 6 measurements of 2 fine-tuning runs; about 0.0 hours of one core here" in out
-    assert len([*(tmp_path / "runs").rglob("*.nc")]) == 6
-    assert cli.main(["measure", "--study", "small", "--tasks", "sst2"]) == 0
+    assert len([*(places / "runs").rglob("*.nc")]) == 6
+    assert cli.main(["measure", "--study", "small"]) == 0
     assert "nothing is missing" in capsys.readouterr().out
+
+
+def test_a_cluster_of_which_a_worker_is_killed_measures_the_same_values(small, places, monkeypatch):
+    assert cli.main(["measure", "--study", "small"]) == 0
+    here = {path.relative_to(places / "runs"): path for path in (places / "runs").rglob("*.nc")}
+    monkeypatch.setenv("BERTOLOGY_OUTPUT", str(places / "cluster"))
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        with Client(cluster) as client:
+            pids = list(client.run(os.getpid).values())
+        killer = threading.Timer(1.0, os.kill, (pids[0], signal.SIGKILL))
+        killer.start()
+        assert (
+            cli.main(["measure", "--study", "small", "--scheduler", cluster.scheduler_address]) == 0
+        )
+        killer.join()
+    there = {
+        path.relative_to(places / "cluster"): path for path in (places / "cluster").rglob("*.nc")
+    }
+    assert here.keys() == there.keys() and len(here) == 6
+    for name, path in here.items():
+        one, other = (xr.load_dataset(file, engine="h5netcdf") for file in (path, there[name]))
+        assert one.equals(other), name

@@ -230,6 +230,9 @@ def test_no_dead_link_and_no_picture_without_words(name):
 
 
 NOTEBOOK_0 = ROOT / "notebooks" / "0_attention_head.ipynb"  # explains, and judges no claim
+EXPERIMENTS = [
+    one for one in (ROOT / "notebooks").glob("*.ipynb") if '"study = ' in one.read_text()
+]
 FOLDED = {"setup", "defaults", "parameters"}  # tags of cells whose source is not shown
 MACHINE_PATH = re.compile(r"(?<![\w.:/])/(home|root|tmp|work|Users|usr|opt|content)/\w")
 
@@ -250,23 +253,24 @@ def test_executed_in_order_without_errors_or_stderr(cells):
             assert output.get("name") != "stderr", output
 
 
-def test_prose_before_code_and_short_cells(cells):
+def test_prose_before_code_and_short_cells(path, cells):
     shown = [cell for cell in cells if not tags_of(cell) & FOLDED]
     kinds = "".join("p" if cell["cell_type"] == "markdown" else "c" for cell in shown)
     assert "ccc" not in kinds, "a sentence between cells"
     for cell in code(cells):
         lines = "".join(cell["source"]).splitlines()
-        assert len(lines) <= (20 if tags_of(cell) & FOLDED else 12), lines[0]
+        most = 20 if tags_of(cell) & FOLDED or path in EXPERIMENTS else 12
+        assert len(lines) <= most, lines[0]
         assert all(len(line) <= 125 for line in lines), max(lines, key=len)
 
 
 def test_common_form(path, cells):
     assert "setup" in code(cells)[0]["metadata"]["tags"]
-    wanted = (
-        ("## Set-up", "## Exercises")
-        if path == NOTEBOOK_0
-        else ("## Set-up", "## What to take away", "**Try it")
-    )
+    wanted = ("## Set-up", "## What to take away", "**Try it")
+    if path == NOTEBOOK_0:
+        wanted = ("## Set-up", "## Exercises")
+    if path in EXPERIMENTS:
+        wanted = ("## What the paper claims, and what we find", "**Caveats.**", "**Try it")
     text = prose(path)
     for heading in wanted:
         assert heading in text, heading
@@ -280,6 +284,38 @@ def test_badges_set_up_and_parameters_cells_are_those_of_the_one_place(path):
 
 def test_no_trace_of_a_machine(path):
     assert not MACHINE_PATH.search(path.read_text(encoding="utf-8"))
+
+
+def wrong_said(text, said):
+    """The marked numbers of a text, such as ``0.64<!-- best_gain -->``, that are not what its page said."""
+    wrong = []
+    for number, name in re.findall(
+        r"([-+−]?\d[\d,]*(?:\.\d+)?)[ %*]*(?:points?)?<!-- (\w+) -->", text
+    ):
+        written, digits = (
+            float(number.replace("−", "-").replace(",", "")),
+            len(number.partition(".")[2]),
+        )
+        if name not in said or abs(said[name] - written) > 0.5 * 10**-digits + 1e-6:
+            wrong.append(f"{name} is {said.get(name)}, and the text has {number}")
+    return wrong
+
+
+@pytest.mark.parametrize("page", EXPERIMENTS, ids=lambda page: page.stem)
+def test_numbers_in_sentences_are_those_that_the_page_said(page):
+    told = ROOT / "results" / "e5" / "pages" / f"{page.stem}.json"
+    said, text = json.loads(told.read_text(encoding="utf-8"))["said"], prose(page)
+    assert wrong_said(text, said) == []
+    assert len(re.findall(r"<!-- \w+ -->", text)) >= 5 and "TODO" not in text
+
+
+def test_a_number_that_is_not_what_the_page_said_is_named():
+    said = {"gain": -1.26, "rows": 1500.0, "share": 37.2}
+    assert wrong_said("−1.3<!-- gain --> and 1,500<!-- rows --> and 37 %<!-- share -->", said) == []
+    assert wrong_said("−1.2<!-- gain -->, 2<!-- other -->", said) == [
+        "gain is -1.26, and the text has −1.2",
+        "other is None, and the text has 2",
+    ]
 
 
 def test_every_picture_is_described(cells):

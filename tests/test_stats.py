@@ -104,6 +104,13 @@ def test_the_score_of_a_classifier_is_its_accuracy():
     assert float(stats.score(one).mean()) == 75
 
 
+def test_the_majority_class_is_what_one_answer_for_all_gives():
+    one = xr.Dataset(
+        {"right": ("example", [True] * 4), "label": (("run", "example"), [[1, 1, 0, 1]] * 2)}
+    )
+    assert stats.majority(one) == 75 and np.isnan(stats.majority(one.drop_vars("right")))
+
+
 def interval(low, high):
     return xr.Dataset({"value": (low + high) / 2, "low": low, "high": high})
 
