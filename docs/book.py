@@ -22,7 +22,7 @@ import nbformat
 
 import bertology_utils
 from bertology_utils.record import project_root
-from bertology_utils.run import find_notebooks
+from bertology_utils.run import find_notebooks, read_notebook
 from docs.publish import BADGE_IMAGE
 
 SITE = "runs/site"
@@ -43,6 +43,7 @@ _COPIED = (
     "benchmarks",
     "bertology_utils",
     "corpora_generator",
+    "results",
     "tests",
 )
 _GROUPS = {
@@ -70,7 +71,7 @@ _TO_PLAYGROUND = """
 # Heads in sentences, outside of code, comments, formulas and links, and what the playground shows of them.
 _APART = re.compile(r"(```.*?```|`[^`]*`|<!--.*?-->|\$[^$]*\$|!?\[[^\n]*?\]\([^)]*\))", re.DOTALL)
 _HEAD = re.compile(r"\((\d), (\d{1,2})\)")
-_VIEWS = {"6": "effects", "7": "norms", "9": "effects", "10": "effects"}
+_VIEWS = {"7": "norms", "9": "effects", "10": "effects"}
 
 
 def build_site(root: Path, model: str = "", glue: str = "") -> Path:
@@ -140,13 +141,16 @@ def write_source(root: Path, source: Path) -> None:
         )
     for notebook in (source / "notebooks").glob("*.ipynb"):
         content = nbformat.read(notebook, as_version=4)
+        of_playground = not read_notebook(notebook).study  # heads of E5 are in no playground yet
         # The badge's picture comes from elsewhere.
         content.cells[0].source = content.cells[0].source.replace(BADGE_IMAGE, "Open in Colab")
         for cell in content.cells:
             if cell.cell_type == "markdown":  # the README is the site's first page
                 cell.source = cell.source.replace("(../README.md", "(../index.md")
-                cell.source = with_heads_linked(cell.source)
-        content.cells.append(nbformat.v4.new_markdown_cell(see_heads(notebook.stem)))
+                if of_playground:
+                    cell.source = with_heads_linked(cell.source)
+        if of_playground:
+            content.cells.append(nbformat.v4.new_markdown_cell(see_heads(notebook.stem)))
         nbformat.write(with_descriptions(folded(content)), notebook)
     made = {"playground/index": _NO_PLAYGROUND, **api_pages()}
     for name, text in made.items():
