@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from .cache import file_sha256
 from .common import one_of
 from .glue import Task, get_task, parse_tasks
 
@@ -142,10 +143,13 @@ class StudySettings(BaseModel):
         return int(getattr(self, f"{entry}_by_task", {}).get(task.name, getattr(self, entry)))
 
     def deciding(self, task: Task) -> dict[str, Any]:
-        """All entries that decide what is measured of a task, but for the number of rows."""
+        """All entries that decide what is measured of a task, but for the number of rows.
+
+        A folder is named by its last part, and told by a hash of its files.
+        """
         entries = {
-            "model": self.model,
-            "data": self.data,
+            "model": _told(self.model),
+            "data": _data(self.data, task),
             "task": task.title,
             "seed": self.seed,
             "train_rows": self.of_task("train_rows", task),
@@ -155,5 +159,25 @@ class StudySettings(BaseModel):
         if before := self.after.get(task.name):
             entries["after"] = before
         if checkpoint := self.checkpoint.get(task.name):
-            entries["checkpoint"] = Path(checkpoint).name
+            entries["checkpoint"] = _told(checkpoint)
         return json.loads(json.dumps(entries))
+
+
+def _told(model: str) -> str:
+    """A model's name; of a folder its last part, and what changes with its files."""
+    if not (folder := Path(model).expanduser()).is_dir():
+        return model
+    from .settings import parse_model
+
+    return f"{folder.name} ({parse_model(model).fingerprint[:16]})"
+
+
+def _data(data: str, task: Task) -> str:
+    """A source of rows; of a folder its last part, and what changes with the task's files."""
+    from .settings import parse_data
+
+    source = parse_data(data)
+    if source.path is None:
+        return data
+    hashes = [file_sha256(file)[:8] for file in sorted((source.path / task.folder).glob("*.tsv*"))]
+    return f"folder:{source.path.name} ({' '.join(hashes)})"

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,9 +10,10 @@ import sys
 import numpy as np
 import pytest
 import xarray as xr
-from conftest import ROOT
+from conftest import ROOT, make_bert
 
-from bertology_utils import measurements, store
+from bertology_utils import e5, measurements, store
+from bertology_utils.corpora import GLUE
 from bertology_utils.measurements import shared_words, without_each_head, without_several
 from bertology_utils.store import measured
 from bertology_utils.study import Study
@@ -98,6 +100,32 @@ def test_another_setting_is_refused_with_both_and_the_command(
     assert counted.path(other, "MRPC", 1) == path and path.exists()
 
 
+def test_an_encoder_that_is_another_under_its_old_name_is_refused(
+    tiny_bert, tiny_classifier, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(Study, "fingerprint", lambda *_: "x")
+    folder = shutil.copytree(tiny_bert, tmp_path / "mine")
+    one = own(folder, tiny_classifier)
+    counted(one, "MRPC", 1)
+    make_bert(folder, layers=2, heads=2, hidden=32)
+    with pytest.raises(
+        ValueError, match=r"model: 'mine \(\w{16}\)' on file, 'mine \(\w{16}\)' asked for"
+    ):
+        counted(own(folder, tiny_classifier), "MRPC", 1)
+
+
+def test_rows_that_are_others_under_their_old_name_are_refused(
+    tiny_bert, tiny_classifier, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(Study, "fingerprint", lambda *_: "x")
+    folder = shutil.copytree(GLUE, tmp_path / "glue")
+    one = own(tiny_bert, tiny_classifier, data=f"folder:{folder}")
+    counted(one, "MRPC", 1)
+    (folder / "MRPC" / "dev.tsv.gz").write_bytes((folder / "MRPC" / "train.tsv.gz").read_bytes())
+    with pytest.raises(ValueError, match=r"data: 'folder:glue \(\w{8} \w{8}\)' on file"):
+        counted(own(tiny_bert, tiny_classifier, data=f"folder:{folder}"), "MRPC", 1)
+
+
 @pytest.mark.parametrize("damage", [b"", b"no HDF5", "cut"])
 def test_a_damaged_file_is_refused_with_the_command(study, damage):
     counted(study, "MRPC", 1)
@@ -168,6 +196,17 @@ def test_a_study_tells_which_runs_are_not_measured_yet(study, tmp_path, capsys):
     )
     with pytest.raises(FileNotFoundError, match="nothing is measured of QQP"):
         Study.of("e5", "qqp").measure(counted)
+
+
+def test_without_the_encoders_package_live_cells_say_so_and_the_page_goes_on(monkeypatch, capsys):
+    monkeypatch.setattr(e5, "PACKAGE", "no-such-package")
+    study = Study.of("e5", "sst2")
+    with study.live():
+        study.example_classifier()
+    assert (
+        "not run here: the encoder 'e5' is not installed; run: pip install"
+        in capsys.readouterr().out
+    )
 
 
 # The project's own measurements, against plain loops
