@@ -7,6 +7,7 @@ on axes. Estimates, tests and figures are computed on the pages.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,10 +17,13 @@ from .attention import observe
 from .disabling.heads import TwinWords
 from .disabling.masking import all_heads, disable_heads
 from .disabling.sweep import sweep
+from .drift.measure import compare_maps
 from .models import predict_logits
 from .store import Measurement, measured
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
     from .study import Study
 
 
@@ -44,6 +48,72 @@ def judge(outputs: np.ndarray, labels: np.ndarray) -> dict[str, np.ndarray]:
     return {
         "right": outputs.argmax(axis=-1) == labels,
         "loss": -log_p[..., np.arange(len(labels)), labels],
+    }
+
+
+# 3 · Fine-tuning drift (§4.3)
+
+
+@measured(rows="rows", passes=lambda layers, heads: 3.0)
+def drift(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
+    """How alike a head's attention maps are before and after fine-tuning, and in two fine-tuning runs: cosines (§4.3)."""
+    tuned, others = study.classifier(task, run), study.runs(task)
+    comparisons = {"before": (tuned, study.untrained(task))}
+    if len(others) > 1:
+        comparisons["another run"] = (tuned, study.classifier(task, run % len(others) + 1))
+    alike = compare_maps(comparisons, study.batches(task, rows))
+    values = np.stack(list(alike.values()))  # (comparisons, examples, layers, heads)
+    coordinates = axes(*values.shape[2:]) | {"comparison": list(alike)}
+    return xr.Dataset({"cosine": (("comparison", "example", "layer", "head"), values)}, coordinates)
+
+
+@measured(rows="rows", passes=lambda layers, heads: 2 * layers + 5)
+def reset(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
+    """What a classifier answers with groups of weights reset to their values before fine-tuning (§4.3).
+
+    Groups are "none", each layer, each pair of neighbouring layers, all but the last two layers; and
+    of all layers the queries and keys, the values and outputs, and the feed-forward parts.
+    """
+    batches, labels = study.batches(task, rows), study.labels(task, rows)
+    model, before = study.classifier(task, run), study.untrained(task).state_dict()
+    tuned = {name: weight.clone() for name, weight in model.state_dict().items()}
+    groups = weight_groups(model)
+    outputs = []
+    for names in groups.values():
+        model.load_state_dict({name: before[name] for name in names}, strict=False)
+        outputs.append(predict_logits(model, batches))
+        model.load_state_dict({name: tuned[name] for name in names}, strict=False)
+    judged = {
+        kind: (("group", "example"), one) for kind, one in judge(np.stack(outputs), labels).items()
+    }
+    return xr.Dataset(judged | {"label": ("example", labels)}, {"group": list(groups)})
+
+
+def weight_groups(model: PreTrainedModel) -> dict[str, list[str]]:
+    """Names of a model's weights by group, for :func:`reset`; raises ValueError for a model that is not laid out as BERT."""
+    of_layers: dict[int, list[str]] = {}
+    for name in model.state_dict():
+        if found := re.search(r"\bencoder\.layer\.(\d+)\.", name):
+            of_layers.setdefault(int(found[1]), []).append(name)
+    layers = len(of_layers)
+    if layers != model.config.num_hidden_layers:
+        raise ValueError(
+            f"the layers of {type(model).__name__} are not laid out as BERT's, so parts cannot be reset"
+        )
+    spans = [(at, at) for at in range(layers)] + [(at, at + 1) for at in range(layers - 1)]
+    spans += [(0, layers - 3)] if layers > 3 else []
+    groups: dict[str, list[str]] = {"none": []}
+    for first, last in spans:  # named as people count, from 1
+        name = f"{first + 1}" if first == last else f"{first + 1} to {last + 1}"
+        groups[name] = [one for at in range(first, last + 1) for one in of_layers[at]]
+    parts = {
+        "queries and keys": r"attention\.self\.(query|key)\.",
+        "values and outputs": r"attention\.(self\.value|output\.dense)\.",
+        "feed-forward": r"(intermediate|\d\.output)\.dense\.",
+    }
+    every = [one for several in of_layers.values() for one in several]
+    return groups | {
+        name: [one for one in every if re.search(part, one)] for name, part in parts.items()
     }
 
 
@@ -131,11 +201,13 @@ def shared_words(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     return xr.Dataset({"excess": (("example", "layer", "head"), excess)}, axes(*excess.shape[1:]))
 
 
-# What `make measure` makes of every run.
+# What `make measure` makes of every run, in this order.
 PLAN: tuple[tuple[Measurement, dict[str, str]], ...] = (
     (without_each_head, {}),
     (without_each_head, {"ablation": "zero"}),
     (without_several, {}),
     (shared_words, {}),
+    (drift, {}),
+    (reset, {}),
 )
 MEASUREMENTS = {one.name: one for one, _ in PLAN}

@@ -68,8 +68,8 @@ def test_measure_says_hours_and_gigabytes_before_and_measures_what_is_missing(
 ):
     assert cli.main(["measure", "--study", "small"]) == 0
     out = capsys.readouterr().out
-    assert "small: 6 measurements of 2 fine-tuning runs; about 0.0 hours of one core here" in out
-    assert len([*(places / "runs").rglob("*.nc")]) == 6
+    assert "small: 10 measurements of 2 fine-tuning runs; about 0.0 hours of one core here" in out
+    assert len([*(places / "runs").rglob("*.nc")]) == 10
     assert cli.main(["measure", "--study", "small"]) == 0
     assert "nothing is missing" in capsys.readouterr().out
 
@@ -90,7 +90,7 @@ def test_a_cluster_of_which_a_worker_is_killed_measures_the_same_values(small, p
     there = {
         path.relative_to(places / "cluster"): path for path in (places / "cluster").rglob("*.nc")
     }
-    assert here.keys() == there.keys() and len(here) == 6
+    assert here.keys() == there.keys() and len(here) == 10
     for name, path in here.items():
         one, other = (xr.load_dataset(file, engine="h5netcdf") for file in (path, there[name]))
         assert one.equals(other), name

@@ -14,7 +14,13 @@ from conftest import ROOT, make_bert
 
 from bertology_utils import e5, measurements, store
 from bertology_utils.corpora import GLUE
-from bertology_utils.measurements import shared_words, without_each_head, without_several
+from bertology_utils.measurements import (
+    drift,
+    reset,
+    shared_words,
+    without_each_head,
+    without_several,
+)
 from bertology_utils.store import measured
 from bertology_utils.study import Study
 
@@ -313,6 +319,71 @@ def test_a_regression_keeps_its_answers():
     judged = measurements.judge(np.array([[0.5], [0.2]]), np.array([0.4, 0.2]))
     np.testing.assert_allclose(judged["answer"], [0.5, 0.2])
     np.testing.assert_allclose(judged["loss"], [0.01, 0], atol=1e-12)
+
+
+def test_drift_is_the_cosine_of_flattened_maps(small):
+    from bertology_utils import attention_maps
+
+    found = small.measure(drift)["MRPC"].isel(run=0).sel(comparison="before")
+    tuned, before = small.classifier("MRPC"), small.untrained("MRPC")
+    assert found.sizes == {"example": 20, "layer": 3, "head": 4}
+    for batch in small.batches("MRPC", 20):
+        for row, index in enumerate(batch.index):
+            one = batch.example(row)
+            for layer, head in ((0, 1), (2, 3)):
+                x, y = (
+                    attention_maps(model, one)[layer][0, head].ravel().numpy()
+                    for model in (tuned, before)
+                )
+                expected = x @ y / np.sqrt((x @ x) * (y @ y))
+                value = found.cosine.sel(layer=layer + 1, head=head + 1).isel(example=index)
+                assert float(value) == pytest.approx(expected, abs=1e-3)
+
+
+def test_reset_gives_groups_of_weights_their_values_before_fine_tuning(tiny_bert, monkeypatch):
+    """Of a classifier that was really fine-tuned, so that groups differ."""
+    from bertology_utils import predict_logits
+
+    sizes = {
+        "rows": 12,
+        "disabled_rows": 12,
+        "train_rows": 64,
+        "recipe": {"epochs": 2, "learning_rate": 2e-3},
+    }
+    study = Study.of("small", "mrpc", model=str(tiny_bert), runs=1, **sizes)
+    found = study.measure(reset)["MRPC"].isel(run=0)
+    assert found.group.values.tolist() == [
+        *"none 1 2 3".split(),
+        "1 to 2",
+        "2 to 3",
+        "queries and keys",
+        "values and outputs",
+        "feed-forward",
+    ]
+    labels, batches = study.labels("MRPC", 12), study.batches("MRPC", 12)
+    before = study.untrained("MRPC").base_model.encoder.layer
+    for group, part in (
+        ("2", lambda layer: layer),
+        ("queries and keys", lambda layer: layer.attention.self),
+    ):
+        model = study.classifier("MRPC")
+        for at, layer in enumerate(model.base_model.encoder.layer):
+            if group == "2" and at == 1:
+                layer.load_state_dict(before[at].state_dict())
+            elif group != "2":
+                for name in ("query", "key"):
+                    getattr(part(layer), name).load_state_dict(
+                        getattr(part(before[at]), name).state_dict()
+                    )
+        outputs = predict_logits(model, batches)
+        expected = -np.log(
+            (np.exp(outputs) / np.exp(outputs).sum(axis=1, keepdims=True))[range(12), labels]
+        )
+        np.testing.assert_allclose(found.loss.sel(group=group), expected, rtol=2e-3, atol=1e-3)
+    losses = found.loss.astype(float)
+    assert (abs(losses - losses.sel(group="none")).max("example") > 1e-3).sum() >= 7, (
+        "each group matters"
+    )
 
 
 # Processes
