@@ -76,10 +76,6 @@ class Claims:
             of_tasks[str(task)] = f"{usual} {value} [{low}, {high}]"
         return self._add(text, paper, verdict, of_tasks)
 
-    def state(self, text: str, paper: str, verdict: str, of_tasks: dict[str, str]) -> str:
-        """A claim whose verdict the page computes itself, with a text for each task."""
-        return self._add(text, paper, verdict, of_tasks)
-
     def _add(self, text: str, paper: str, verdict: str, of_tasks: dict[str, str]) -> str:
         self.rows[text] = {"paper": paper, "verdict": verdict, "tasks": of_tasks}
         return verdict

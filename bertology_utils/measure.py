@@ -12,7 +12,7 @@ from typing import Any
 from .common import note, one_of
 from .measurements import MEASUREMENTS, PLAN
 from .store import Measurement
-from .study import GLUE_VARIABLE, Study
+from .study import GLUE_VARIABLE, MEASURED_VARIABLE, RESULTS_VARIABLE, Study
 
 TRIED = 16  # rows whose forward pass is timed for the estimate
 OF_A_PASS = 3  # a step of fine-tuning takes as long as so many forward passes of its rows
@@ -66,6 +66,7 @@ def estimate(study: Study, calls: list[Call]) -> tuple[float, float]:
     import torch
 
     hours, seconds, layers, heads, size = 0.0, dict[str, float](), 0, 0, 0
+    torch.set_num_threads(1)
     for task in {call.task: None for call in calls}:
         model, batches = study.untrained(task), study.batches(task, TRIED)
         begun = time.monotonic()
@@ -114,7 +115,7 @@ def measure(study: Study, only: str = "", jobs: int = 1, scheduler: str = "") ->
         of_runs.setdefault((call.task, call.run), []).append(call)
     with tqdm(total=len(calls), desc="measuring") as bar, _side_by_side(jobs, scheduler):
         arriving = Parallel(return_as="generator_unordered")(
-            delayed(_make)(study, several) for several in of_runs.values()
+            delayed(_make)(study, several, _places()) for several in of_runs.values()
         )
         for made in arriving:
             bar.update(made)
@@ -135,10 +136,23 @@ def _side_by_side(jobs: int, scheduler: str) -> Iterator[None]:
         yield
 
 
-def _make(study: Study, calls: list[Call]) -> int:
-    from .common import quiet
+def _places() -> dict[str, str]:
+    """Variables that name places, for workers that do not share this process's environment."""
+    names = (GLUE_VARIABLE, RESULTS_VARIABLE, MEASURED_VARIABLE)
+    return {name: os.environ[name] for name in names if name in os.environ}
 
+
+def _make(study: Study, calls: list[Call], places: dict[str, str]) -> int:
+    import torch
+
+    from .common import device, quiet
+
+    os.environ.update(places)
     quiet()
+    if (
+        device().type == "cpu"
+    ):  # sums depend on their number, and two that share a core wait for each other
+        torch.set_num_threads(1)
     for call in calls:
         begun = time.monotonic()
         call.measurement(study, call.task, call.run, **call.options)

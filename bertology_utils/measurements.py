@@ -157,7 +157,7 @@ COUNTS = (
     100,
     120,
     144,
-)  # of 144 heads; of other numbers as many hundredths
+)  # of 144 heads; of other numbers the same shares
 ORDERS = ("another run's", "random 1", "random 2")  # of one run alone, its own on other rows
 
 
@@ -173,10 +173,18 @@ def without_several(study: Study, task: str, run: int, rows: slice) -> xr.Datase
     heads = np.array(all_heads(model))
     other = without_each_head(study, task, run % len(study.runs(task)) + 1)
     first = study.count("several_rows", task)
-    unseen = other.isel(example=slice(first if first < other.sizes["example"] else 0, None))
+    if first >= other.sizes["example"]:
+        raise ValueError(
+            f"{task}: heads are disabled one by one on {other.sizes['example']} rows, and the order of several is chosen on"
+            f" rows behind the first {first}; ask for more disabled_rows, or for fewer several_rows"
+        )
+    unseen = other.isel(example=slice(first, None))
     gain = (unseen.loss.astype(float) - unseen.loss_without).mean("example")
     rng = np.random.default_rng([study.settings.seed, run])
-    orders = [np.argsort(-gain.values.ravel()), *(rng.permutation(len(heads)) for _ in ORDERS[1:])]
+    orders = [
+        np.argsort(-gain.values.ravel(), kind="stable"),
+        *(rng.permutation(len(heads)) for _ in ORDERS[1:]),
+    ]
     counts = sorted({max(1, round(count * len(heads) / COUNTS[-1])) for count in COUNTS})
     outputs = np.empty((len(orders), len(counts), len(labels), model.config.num_labels))
     for place in np.ndindex(outputs.shape[:2]):

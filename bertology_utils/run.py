@@ -19,15 +19,16 @@ from pathlib import Path
 from .annotation.annotators import load_annotator, sentences_of
 from .cache import CACHE_VARIABLE, cache_folder, key_digest, write_atomically
 from .common import SILENT, environment, is_full, one_of
-from .compare import picture_differences, results_difference
+from .compare import picture_differences, results_difference, told_difference
 from .framenet.release import check_nltk, load_release
-from .glue import check_split, load_rows, parse_tasks, sample
+from .glue import check_split, get_task, load_rows, parse_tasks, sample
 from .hub import GLUE
 from .record import OUTPUT_VARIABLE, OWN_RUN, project_root
 from .results import RESULTS
 from .settings import (
     PARAMETERS,
     Settings,
+    check_fit,
     check_notebook,
     convert,
     page_number,
@@ -208,8 +209,10 @@ def study_of(notebook: Notebook, values: dict[str, object]) -> StudySettings:
     name = given.pop("study")
     given.pop("seed", None)  # of the page's draws, not of the study's
     settings = StudySettings.of(str(name), **given)
-    if settings.model != STUDIES[settings.name]["model"]:
-        parse_model(settings.model)
+    if settings.model != STUDIES[settings.name]["model"] or settings.checkpoint:
+        model = parse_model(settings.model)
+        for name, place in settings.checkpoint.items():
+            check_fit(get_task(name), parse_model(place), model)
     source = parse_data(settings.data)
     for task in parse_tasks(settings.tasks) if source.kind == "folder" else ():
         _split(task, "dev", source)
@@ -326,15 +329,15 @@ def run_notebook(
             changes += publish(written, figures / notebook.name)
             if notebook.study:
                 study = study_of(notebook, values)
-                _publish_told(written / f"{study.name}.json", study, notebook, results)
+                committed = study.is_kept and own.keys() <= {"study"}
+                told = project_root() / "results" / study.name / "pages" if committed else results
+                _publish_told(written / f"{study.name}.json", told / f"{notebook.name}.json")
     return Outcome(notebook, time.monotonic() - start, error, kept, tuple(changes))
 
 
-def _publish_told(new: Path, study: StudySettings, notebook: Notebook, results: Path) -> None:
-    """Keep a page's claims and the numbers of its text: in ``results/STUDY/pages``, or with a run's own results."""
-    folder = project_root() / "results" / study.name / "pages" if study.is_kept else results
-    place = folder / f"{notebook.name}.json"
-    if new.exists() and not (place.exists() and place.read_bytes() == new.read_bytes()):
+def _publish_told(new: Path, place: Path) -> None:
+    """Keep a page's claims and the numbers of its text, unless they are what is there but for rounding."""
+    if new.exists() and (not place.exists() or told_difference(place, new)):
         write_atomically(place, new.read_bytes())
 
 

@@ -218,7 +218,7 @@ def _checkpoints(text: str) -> Classifiers:
     return tuple(checkpoints.items())
 
 
-def _check_fit(task: Task, classifier: ModelSource, model: ModelSource) -> None:
+def check_fit(task: Task, classifier: ModelSource, model: ModelSource) -> None:
     """Refuse a classifier that is none, whose outputs are not the task's, or whose shape is not the model's."""
     config, where = classifier.config, f"checkpoint {classifier.name}"
     classes = config.get("architectures") or ["none"]
@@ -518,7 +518,7 @@ class Settings(BaseModel):
                     f"checkpoint: {name} is none of the tasks {', '.join(sorted(asked))}; name it in"
                     " tasks, or leave its checkpoint out"
                 )
-            _check_fit(get_task(name), classifier, self.model)
+            check_fit(get_task(name), classifier, self.model)
         if self.trainings > 1 and asked <= dict(self.checkpoints).keys():
             raise ValueError(
                 f"trainings={self.trainings} with a checkpoint: there is one training only; give 0"

@@ -78,6 +78,7 @@ def estimate(values: Mapping[str, xr.DataArray], level: float = 0.95) -> xr.Data
                     "examples": one.mean("run").var("example", ddof=1) / one.sizes["example"],
                     "between": between,
                     "runs": runs,
+                    "number": one.sizes["example"],
                 }
             )
         )
@@ -91,8 +92,9 @@ def estimate(values: Mapping[str, xr.DataArray], level: float = 0.95) -> xr.Data
         common = (tasks.between * own).sum("task") / own.sum()
         pooled = (tasks.between * own + common * PRIOR) / (own + PRIOR)
         of_runs = pooled.clip(min=0) / tasks.runs
-        certain = of_runs <= 0
-        degrees = (tasks.examples + of_runs) ** 2 / (of_runs**2 / (own + PRIOR)).where(~certain)
+        known = np.minimum(own + PRIOR, own.sum())  # no more than all tasks' runs say together
+        spread = of_runs**2 / known + tasks.examples**2 / (tasks.number - 1)
+        degrees = (tasks.examples + of_runs) ** 2 / spread.where(spread > 0)
         degrees = degrees.fillna(1e6)
     made = xr.Dataset(
         {"value": tasks.value, "error": np.sqrt(tasks.examples + of_runs), "degrees": degrees}
@@ -122,7 +124,8 @@ def luck(values: xr.DataArray, draws: int = 4000, seed: int = 1) -> xr.DataArray
         seed: of the draws.
     """
     flat = values.stack(which=HEADS).transpose("example", "which").astype(float)
-    error = np.maximum(flat.std("example").values, 1e-9) / np.sqrt(len(flat))
+    # Around zero, as under random signs: a head that is much needed would look like noise otherwise.
+    error = np.maximum(np.sqrt((flat**2).mean("example").values / len(flat)), 1e-9)
     signs = np.random.default_rng(seed).choice([-1.0, 1.0], (draws, len(flat)))
     highest = (signs @ flat.values / len(flat) / error).max(axis=1)  # (draws,)
     # A draw that ties with a head counts; rounding must not decide.

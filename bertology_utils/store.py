@@ -28,7 +28,7 @@ import numpy as np
 import xarray as xr
 
 from .cache import cache_folder, key_digest
-from .common import device_name, is_closed, is_full
+from .common import device_name, is_closed, is_full, one_of
 from .glue import get_task
 
 if TYPE_CHECKING:
@@ -89,7 +89,8 @@ class Measurement:
         """How many rows it takes of a task; -1 for all."""
         entry = self.rows
         if isinstance(entry, dict):
-            entry = next(entry[value] for value in self.options(options).values() if value in entry)
+            name, value = next(iter(self.options(options).items()))
+            entry = entry[one_of(name, value, entry)]
         return study.count(entry, task)
 
     def settings(self, study: Study, task: str, run: int, **options: Any) -> dict[str, Any]:
@@ -124,9 +125,8 @@ class Measurement:
                 f" {self._command(study, task)}"
             )
         check_writable(path.parent)
-        key = {
-            name: value for name, value in asked.items() if name != "rows"
-        }  # more rows go on behind
+        key = {name: value for name, value in asked.items() if name != "rows"}  # more go on behind
+        key["classifier"] = study.fingerprint(task, run)
         parts = cache_folder() / "parts" / f"{study.name}-{self.name}-{key_digest(key)[:16]}"
         with locked(parts):
             if not path.exists():  # another process may have made it meanwhile
@@ -146,8 +146,8 @@ class Measurement:
         count = len(study.rows(task, asked["rows"]))
         made = []
         for start in range(0, count, self.block):
-            part = parts / f"{start:06}.nc"
             stop = min(start + self.block, count)
+            part = parts / f"{start:06}-{stop:06}.nc"
             if not part.exists():
                 begun = time.monotonic()
                 one = self.function(study, task, run, slice(start, stop), **self.options(options))
@@ -167,6 +167,8 @@ class Measurement:
             part.unlink()
 
     def _command(self, study: Study, task: str) -> str:
+        if not study.settings.is_kept:
+            return "run this again"
         return f"make measure STUDY={study.name} ONLY={self.name} TASKS={task}"
 
 
@@ -192,7 +194,7 @@ def load(path: Path, asked: dict[str, Any], command: str) -> xr.Dataset:
         settings = json.loads(kept.attrs["settings"])
     except (OSError, KeyError, ValueError) as error:
         raise ValueError(
-            f"{path} is damaged ({str(error)[:80]}); remove it, and measure it again by: {command}"
+            f"{path} is damaged ({str(error)[:80]}); remove it, and measure it again: {command}"
         ) from None
     if settings != json.loads(json.dumps(asked)):
         differ = sorted(name for name in settings | asked if settings.get(name) != asked.get(name))
@@ -202,7 +204,7 @@ def load(path: Path, asked: dict[str, Any], command: str) -> xr.Dataset:
         )
         raise ValueError(
             f"{path} was measured with other settings ({told}). Ask for those on file; or remove it, and measure"
-            f" again by: {command}"
+            f" again: {command}"
         )
     return kept
 
@@ -240,12 +242,13 @@ def check_writable(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe.touch()
-        probe.unlink()
+        probe.unlink(missing_ok=True)
     except OSError as error:
         if not is_closed(error):
             raise
         raise PermissionError(
             f"{folder} cannot be written to; make it writable, or name another folder in BERTOLOGY_RESULTS"
+            " (of a study that results/ does not keep, in BERTOLOGY_MEASURED)"
         ) from None
 
 

@@ -11,10 +11,11 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from .cache import file_sha256
 from .common import one_of
+from .e5 import LAYERS
 from .glue import Task, get_task, parse_tasks
 
 ALL = -1  # of a number of rows: as many as there are
@@ -79,7 +80,7 @@ class StudySettings(BaseModel):
     disabled_rows: int = Field(1500, ge=ALL)
     disabled_rows_by_task: dict[str, int] = {}
     compared_rows: int = Field(300, ge=ALL)
-    several_rows: int = Field(200, ge=ALL)
+    several_rows: int = Field(200, ge=1)
     after: dict[str, str] = {}
     checkpoint: dict[str, str] = {}
     recipe: Recipe = Recipe()
@@ -94,32 +95,35 @@ class StudySettings(BaseModel):
         one_of("study", name, STUDIES)
         for entry in entries:
             one_of("entry", entry, set(cls.model_fields) - {"name"})
-        given = {entry: value for entry, value in entries.items() if value not in ("", None, 0)}
+        given = {entry: value for entry, value in entries.items() if value not in ("", None)}
         if isinstance(given.get("checkpoint"), str):
             from .settings import parse_pairs
 
             given["checkpoint"] = dict(parse_pairs("checkpoint", given["checkpoint"]))
         try:
-            settings = cls(name=name, **STUDIES[name] | given)
+            settings = cls(name=name, **_overridden(STUDIES[name], given))
         except ValidationError as error:
             first = error.errors()[0]
             entry = ".".join(map(str, first["loc"]))
             raise ValueError(
                 f"study {name!r}, {entry}={first['input']!r}: {first['msg']}"
             ) from None
-        for pairs in (settings.after, settings.checkpoint, settings.runs_by_task):
-            any(get_task(task) for task in pairs)
-        few = min(
-            one
-            for one in (settings.rows, settings.disabled_rows, settings.compared_rows, 99)
-            if one != ALL
-        )
-        if few < LEAST_ROWS:
-            raise ValueError(
-                f"study {name!r}: {few} rows are too few; at least {LEAST_ROWS} are needed"
-            )
+        for entry in ("rows", "disabled_rows", "compared_rows"):
+            several = {entry: getattr(settings, entry), **getattr(settings, f"{entry}_by_task", {})}
+            if few := [count for count in several.values() if count != ALL and count < LEAST_ROWS]:
+                raise ValueError(
+                    f"study {name!r}, {entry}={few[0]}: too few rows; at least {LEAST_ROWS} are needed"
+                )
         parse_tasks(settings.tasks)
         return settings
+
+    @field_validator(
+        "runs_by_task", "train_rows_by_task", "disabled_rows_by_task", "after", "checkpoint"
+    )
+    @classmethod
+    def _names(cls, by_task: dict[str, Any]) -> dict[str, Any]:
+        """Tasks by the names that the rest of the package uses."""
+        return {get_task(task).name: value for task, value in by_task.items()}
 
     @property
     def is_own(self) -> bool:
@@ -157,15 +161,25 @@ class StudySettings(BaseModel):
             "recipe": self.recipe.model_dump(),
         }
         if before := self.after.get(task.name):
-            entries["after"] = before
+            entries["after"] = self.deciding(get_task(before))
         if checkpoint := self.checkpoint.get(task.name):
             entries["checkpoint"] = _told(checkpoint)
         return json.loads(json.dumps(entries))
 
 
+def _overridden(study: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """A study's entries with those that are given; a number for all tasks replaces those by task, a recipe is completed."""
+    entries = {
+        name: value for name, value in study.items() if name.removesuffix("_by_task") not in given
+    }
+    recipe = {"recipe": study.get("recipe", {}) | given["recipe"]} if "recipe" in given else {}
+    return entries | given | recipe
+
+
 def _told(model: str) -> str:
     """A model's name; of a folder its last part, and what changes with its files."""
-    if not (folder := Path(model).expanduser()).is_dir():
+    folder = Path(model).expanduser()
+    if model == "embedded" or model in LAYERS or not folder.is_dir():
         return model
     from .settings import parse_model
 

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 GLUE_VARIABLE = "BERTOLOGY_GLUE"  # a folder that stands for the Hub's GLUE
 RESULTS_VARIABLE = "BERTOLOGY_RESULTS"  # a folder that stands for results/
-OUTPUT_VARIABLE = "BERTOLOGY_OUTPUT"  # where a page writes: figures, claims, measurements of one's own; else runs/
+MEASURED_VARIABLE = "BERTOLOGY_MEASURED"  # for what results/ does not keep; else runs/measured
+OUTPUT_VARIABLE = "BERTOLOGY_OUTPUT"  # where a page writes figures and claims; else runs/
 ROOT = Path(__file__).parents[1]
 EXAMPLE = Path(__file__).with_name("example_classifier.safetensors")
 
@@ -57,6 +58,9 @@ class Study:
 
     def __init__(self, settings: StudySettings, page: str = "", measures: bool | None = None):
         self.settings, self.page = settings, page
+        self._weights: dict[
+            tuple[str, int], str
+        ] = {}  # of each run that was loaded, what identifies them
         self.measures = not settings.is_kept if measures is None else measures
 
     @classmethod
@@ -85,7 +89,8 @@ class Study:
         """Where its measurements are kept: in ``results/``, or among the runs."""
         if self.settings.is_kept:
             return Path(os.environ.get(RESULTS_VARIABLE) or ROOT / "results") / self.name
-        return output_folder() / "measured" / f"{self.name}-{self.settings.digest}"
+        measured = Path(os.environ.get(MEASURED_VARIABLE) or ROOT / "runs" / "measured")
+        return measured / f"{self.name}-{self.settings.digest}"
 
     @property
     def tasks(self) -> list[str]:
@@ -223,10 +228,11 @@ class Study:
     def classifier(self, task: str, run: int = 1, start: str = "pre-trained") -> PreTrainedModel:
         """The classifier of a fine-tuning run, fine-tuned now if it is not there yet."""
         from .models import load_classifier
-        from .settings import ModelSource, parse_model
+        from .settings import ModelSource, check_fit, parse_model
 
         one = get_task(task)
         if given := self.settings.checkpoint.get(one.name):
+            check_fit(one, parse_model(given), self._model)
             return load_classifier(parse_model(given), one, "finetuned").to(device())
         folder = self._finetuned(task, run, start)
         return load_classifier(ModelSource(task, str(folder)), one, "finetuned").to(device())
@@ -241,7 +247,7 @@ class Study:
             "rows": rows_digest(training.rows),
             "seed": training.seed,
             "recipe": self.settings.recipe.model_dump(),
-            **({"after": training.after.name} if training.after else {}),
+            **({"after": _key_of(training.after)} if training.after else {}),
         }
         folder: Path = artefact(
             "classifiers", key, lambda target, scratch: train(training, target, scratch)
@@ -294,6 +300,13 @@ class Study:
                 if not fitting
                 else f"nothing is measured of {', '.join(fitting)}; see the line above"
             )
+        for (task, run), one in kept.items():
+            weights = one.attrs.get("classifier", "")
+            if weights != self._weights.setdefault((task, run), weights):
+                raise ValueError(
+                    f"{measurement.name} of {task}, run {run}, was measured with other weights than what was loaded"
+                    " before; measure both again on one machine"
+                )
         runs = {task: [run for run in self.runs(task) if (task, run) in kept] for task in fitting}
         return {
             task: xr.concat(
@@ -356,7 +369,8 @@ class Study:
 
     def committed(self, study: str) -> Path:
         """The file with claims and numbers of this page that are committed for a study."""
-        return ROOT / "results" / study / "pages" / f"{self.page}.json"
+        results = Path(os.environ.get(RESULTS_VARIABLE) or ROOT / "results")
+        return results / study / "pages" / f"{self.page}.json"
 
     # The example
 
@@ -393,3 +407,9 @@ class Study:
                     linear.weight.copy_(update[f"{own}.weight"])
                     linear.bias.copy_(update[f"{own}.bias"])
         return model.to(device())
+
+
+def _key_of(training: Training) -> str:
+    from .finetune import rows_digest
+
+    return f"{training.name}, rows {rows_digest(training.rows)}"

@@ -17,7 +17,7 @@ EXPERIMENTS = [one for one in run.find_notebooks() if one.study]
 
 @pytest.fixture
 def places(tmp_path, monkeypatch):
-    monkeypatch.setenv("BERTOLOGY_OUTPUT", str(tmp_path / "runs"))
+    monkeypatch.setenv("BERTOLOGY_MEASURED", str(tmp_path / "runs"))
     return tmp_path
 
 
@@ -77,7 +77,7 @@ def test_measure_says_hours_and_gigabytes_before_and_measures_what_is_missing(
 def test_a_cluster_of_which_a_worker_is_killed_measures_the_same_values(small, places, monkeypatch):
     assert cli.main(["measure", "--study", "small"]) == 0
     here = {path.relative_to(places / "runs"): path for path in (places / "runs").rglob("*.nc")}
-    monkeypatch.setenv("BERTOLOGY_OUTPUT", str(places / "cluster"))
+    monkeypatch.setenv("BERTOLOGY_MEASURED", str(places / "cluster"))
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
         with Client(cluster) as client:
             pids = list(client.run(os.getpid).values())

@@ -76,4 +76,9 @@ def test_a_device_that_cannot_be_used_is_refused_in_words(monkeypatch, named):
 def test_the_cpu_can_be_asked_for_where_there_is_a_gpu(monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setenv(common.DEVICE_VARIABLE, "cpu")
-    assert common.device() == torch.device("cpu") and common.precision("bf16") == "bf16"
+    assert common.device() == torch.device("cpu")
+    for has_it, number_format in ((True, "bf16"), (False, "float32")):
+        monkeypatch.setattr(
+            "torch.cpu.get_capabilities", lambda has_it=has_it: {"avx512_bf16": has_it}
+        )
+        assert common.precision("bf16") == number_format and common.precision() == "float32"

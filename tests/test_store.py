@@ -14,6 +14,7 @@ from conftest import ROOT, make_bert
 
 from bertology_utils import e5, measurements, store
 from bertology_utils.corpora import GLUE
+from bertology_utils.glue import get_task, read_table
 from bertology_utils.measurements import (
     drift,
     reset,
@@ -22,6 +23,7 @@ from bertology_utils.measurements import (
     without_several,
 )
 from bertology_utils.store import measured
+from bertology_utils.studies import StudySettings
 from bertology_utils.study import Study
 
 CALLS = []
@@ -46,6 +48,7 @@ def counted(study, task, run, rows, way="plain"):
 def places(tmp_path, monkeypatch):
     monkeypatch.setenv("BERTOLOGY_OUTPUT", str(tmp_path / "runs"))
     monkeypatch.setenv("BERTOLOGY_RESULTS", str(tmp_path / "results"))
+    monkeypatch.setenv("BERTOLOGY_MEASURED", str(tmp_path / "runs" / "measured"))
     CALLS.clear()
 
 
@@ -100,7 +103,7 @@ def test_another_setting_is_refused_with_both_and_the_command(
     counted(study, "MRPC", 1)
     other = own(tiny_bert, tiny_classifier, disabled_rows=6)
     monkeypatch.setattr(Study, "folder", study.folder)
-    what = r"rows: 8 on file, 6 asked for.*make measure STUDY=e5 ONLY=counted TASKS=MRPC"
+    what = r"rows: 8 on file, 6 asked for.*measure again: run this again"
     with pytest.raises(ValueError, match=what):
         counted(other, "MRPC", 1)
     assert counted.path(other, "MRPC", 1) == path and path.exists()
@@ -138,9 +141,67 @@ def test_a_damaged_file_is_refused_with_the_command(study, damage):
     path = counted.path(study, "MRPC", 1)
     path.write_bytes(path.read_bytes()[:900] if damage == "cut" else damage)
     with pytest.raises(
-        ValueError, match=r"is damaged .*; remove it, and measure it again by: make measure"
+        ValueError, match=r"is damaged .*; remove it, and measure it again: run this again"
     ):
         counted(study, "MRPC", 1)
+
+
+def test_of_what_the_project_keeps_the_command_is_named(tmp_path):
+    kept = Study.of("e5", "mrpc")
+    path = counted.path(kept, "MRPC", 1)
+    asked = counted.settings(kept, "MRPC", 1) | {"seed": 7}
+    store.write(
+        path, xr.Dataset({"number": ("example", [1.0])}, attrs={"settings": json.dumps(asked)})
+    )
+    what = r"seed: 7 on file, 1 asked for.*: make measure STUDY=e5 ONLY=counted TASKS=MRPC"
+    with pytest.raises(ValueError, match=what):
+        kept.measure(counted)
+
+
+def test_arrays_of_other_weights_of_a_run_are_not_mixed(tmp_path):
+    kept = Study.of("e5", "mrpc", runs=1)
+    kept = Study(kept.settings, measures=False)
+    for way, weights in (("plain", "a"), ("few", "b")):
+        asked = json.dumps(counted.settings(kept, "MRPC", 1, way=way))
+        values = xr.Dataset(
+            {"number": ("example", [1.0])}, attrs={"settings": asked, "classifier": weights}
+        )
+        store.write(counted.path(kept, "MRPC", 1, way=way), values)
+    kept.measure(counted)
+    with pytest.raises(ValueError, match="MRPC, run 1, was measured with other weights"):
+        kept.measure(counted, way="few")
+
+
+def test_no_row_is_trained_on_and_measured(tiny_bert):
+    """Dev rows come first; where they end, training rows follow that no run trains on."""
+    one = Study.of("small", "sst2", model=str(tiny_bert), train_rows=30)
+    train, rows = one.train_rows("SST-2")["sentence"], one.rows("SST-2", -1)["sentence"]
+    assert len(train) == 30 and not {*train} & {*rows}
+    dev = read_table(get_task("sst2"), GLUE / "SST-2" / "dev.tsv.gz")["sentence"]
+    assert {*rows[: len({*dev} - {*train})]} <= {*dev}
+    held = Study.of("small", "sst2", model=str(tiny_bert), train_rows=30, held_back=20)
+    first = held.rows("SST-2", 20)["sentence"]
+    assert not {*first} & {*held.train_rows("SST-2")["sentence"]} and not {*first} <= {*dev}
+    assert held.rows("SST-2", slice(3, 5))["sentence"][:] == first[3:5], "a fixed order"
+
+
+def test_entries_that_are_given_replace_those_by_task_and_complete_a_recipe():
+    given = StudySettings.of(
+        "e5", runs=1, train_rows=50, disabled_rows=8, recipe={"epochs": 1}, seed=0
+    )
+    assert {
+        given.of_task("runs", get_task("mrpc")),
+        given.of_task("train_rows", get_task("sst2")),
+    } == {1, 50}
+    assert (
+        given.of_task("disabled_rows", get_task("mnli")) == 8 and given.seed == 0 and given.is_own
+    )
+    assert StudySettings.of("paper", recipe={"epochs": 1}).recipe.learning_rate == 2e-5
+    assert StudySettings.of("e5", runs_by_task={"SST-2": 4}).of_task("runs", get_task("sst2")) == 4
+    with pytest.raises(ValueError, match="unknown task 'cola'"):
+        StudySettings.of("e5", runs_by_task={"mrpc": 1, "cola": 4})
+    with pytest.raises(ValueError, match="disabled_rows=3: too few rows; at least 4"):
+        StudySettings.of("e5", disabled_rows_by_task={"rte": 3})
 
 
 def test_what_cannot_be_written_says_why_and_leaves_nothing(study, monkeypatch):
@@ -281,7 +342,7 @@ def test_without_several_disables_the_most_dispensable_first(small):
     for count in (1, 5, 12):
         with disable_heads(model, order[:count]):
             right = predict_logits(model, batches).argmax(axis=1) == labels
-        np.testing.assert_array_equal(found.right.sel(order="another run's", count=count), right)
+        np.testing.assert_array_equal(found.right.isel(order=0).sel(count=count), right)
 
 
 def test_shared_words_by_loops_over_single_words(small):
@@ -390,7 +451,9 @@ def test_reset_gives_groups_of_weights_their_values_before_fine_tuning(tiny_bert
 
 SLOW = """
 import sys, time, numpy as np, xarray as xr
+from bertology_utils.glue import get_task, read_table
 from bertology_utils.store import measured
+from bertology_utils.studies import StudySettings
 from bertology_utils.study import Study
 Study.fingerprint = lambda *_: "x"
 
