@@ -248,7 +248,9 @@ def quiet() -> None:
     logging.getLogger("filelock").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", category=FutureWarning)
     import pandas as pd
+    import xarray as xr
 
+    xr.set_options(display_style="text")  # its HTML has other names in each run
     pd.set_option(
         "display.max_colwidth", None, "display.width", 10_000, "display.max_columns", None
     )

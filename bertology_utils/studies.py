@@ -100,6 +100,12 @@ class StudySettings(BaseModel):
             from .settings import parse_pairs
 
             given["checkpoint"] = dict(parse_pairs("checkpoint", given["checkpoint"]))
+        for task, place in given.get("checkpoint", {}).items():
+            if not Path(place).expanduser().is_dir():
+                raise ValueError(
+                    f"checkpoint: there is no folder {place} for {get_task(task).title};"
+                    " save_pretrained(FOLDER) writes one"
+                )
         try:
             settings = cls(name=name, **_overridden(STUDIES[name], given))
         except ValidationError as error:

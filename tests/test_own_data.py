@@ -21,6 +21,7 @@ from bertology_utils.glue import TASKS, load_rows
 from bertology_utils.results import read_results
 from bertology_utils.run import find_notebooks, select
 from bertology_utils.settings import convert, parse_data, parse_model, resolve
+from bertology_utils.studies import StudySettings
 from docs import evidence
 from docs.publish import SETUP_CELL
 
@@ -85,6 +86,9 @@ def checked(words):
     """Check the call of a notebook that these words are, as far as no network or parser is needed."""
     options = cli._parser().parse_args(words)
     given = dict(options.parameters) | ({"profile": options.profile} if options.profile else {})
+    if given.get("study") == "paper":
+        StudySettings.of("paper", tasks=given["tasks"], checkpoint=given["checkpoint"])
+        return
     if given.get("profile") in ("colab", "bert-forward", "paper"):  # from the Hub, parsed by spaCy
         resolve(**given)
         return
