@@ -364,7 +364,7 @@ class Study:
         path = output_folder() / self.page / f"{self.name}.json"
         kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         kept[kind] = (kept.get(kind, {}) if kind == "said" else {}) | content
-        text = json.dumps(kept, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+        text = json.dumps(kept, ensure_ascii=False, indent=1) + "\n"
         write_atomically(path, text.encode())
 
     def committed(self, study: str) -> Path:

@@ -401,7 +401,7 @@ def measurements(root: Path, _: str) -> list[str]:
         "values (axes)",
         "files",
         "rows",
-        "hours of one core",
+        "hours",
         "MB",
     )
     return table(head, lines)
