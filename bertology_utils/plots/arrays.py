@@ -81,7 +81,8 @@ def rows_with_intervals(
     tasks = next(iter(columns.values()))[0].task.values
     if not len(tasks):
         return panels(0, 0, 0)[0]
-    figure, ax = plt.subplots(figsize=(6.4, 0.6 * len(tasks) + 1.1), layout="constrained")
+    height = max(0.6, 0.24 * len(columns)) * len(tasks) + 0.2 * len(columns) + 0.6
+    figure, ax = plt.subplots(figsize=(6.4, height), layout="constrained")
     places = np.arange(len(tasks))[::-1]
     for shift, (name, (one, colour)) in zip(
         np.linspace(0.22, -0.22, len(columns)), columns.items(), strict=True
