@@ -14,6 +14,7 @@ from . import cache, colab, run
 from .common import quiet
 from .record import project_root
 from .settings import PARAMETERS, PROFILES, describe
+from .studies import STUDIES
 from .workers import (
     KERNEL,
     NeedFailedError,
@@ -241,7 +242,8 @@ def _list(options) -> int:
     for notebook in run.select(run.find_notebooks(), options.only):
         print(f"{notebook.number}  {notebook.title}")
         for name, value in notebook.parameters.items():
-            print(f"     {describe(name, value) if name in PARAMETERS else name}")
+            told = f"{name} (str) = {value!r}: whose measurements: {', '.join(STUDIES)}"
+            print(f"     {describe(name, value) if name in PARAMETERS else told}")
     return 0
 
 

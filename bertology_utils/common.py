@@ -250,7 +250,8 @@ def quiet() -> None:
     import pandas as pd
     import xarray as xr
 
-    xr.set_options(display_style="text")  # its HTML has other names in each run
+    # Its HTML has other names in each run.
+    xr.set_options(display_style="text")  # type: ignore[no-untyped-call]
     pd.set_option(
         "display.max_colwidth", None, "display.width", 10_000, "display.max_columns", None
     )
