@@ -17,7 +17,7 @@ INSTALLED_SITE := $(VENV)/.installed-site
 LOWEST := .venv-lowest
 FRESH := runs/test
 # Pages that compute on the measurements of results/; what they print is compared to the letter.
-EXPERIMENTS := $(shell grep -l '"study = ' notebooks/*.ipynb)
+EXPERIMENTS = $(shell grep -l '"study = ' notebooks/*.ipynb)
 TORCH ?= auto
 TORCH_PIN = $$(grep -o '^torch==[^ ]*' requirements.lock)
 # One process for each core, as far as memory reaches, each with one thread.

@@ -259,7 +259,7 @@ def artefact(
         return value
     except (ValueError, FileNotFoundError) as error:  # the latter, if it is being removed
         needed = f"{kind}/{folder.name} is needed, and {error}"
-    with _locked(folder, why=needed):
+    with locked(folder, why=needed):
         try:  # another process may have made it meanwhile
             return read(folder)
         except (ValueError, FileNotFoundError) as error:
@@ -335,7 +335,7 @@ def not_writable(why: str) -> str:
 
 
 @contextlib.contextmanager
-def _locked(
+def locked(
     folder: Path, timeout: float = -1, why: str = "nothing can be removed"
 ) -> Iterator[None]:
     """Hold an entry's lock; its file goes when the work is done. After a failure it stays, as unfinished work does."""
@@ -445,7 +445,7 @@ def evict_measurements() -> None:
         for folder in sorted(folders, key=_age):
             total += sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
             if total > MEASURED_BYTES and _age(folder) > 1:
-                with contextlib.suppress(Timeout), _locked(folder, timeout=0):
+                with contextlib.suppress(Timeout), locked(folder, timeout=0):
                     shutil.rmtree(_set_aside(folder))
 
 

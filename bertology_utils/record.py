@@ -195,15 +195,10 @@ class Record:
             alt: what the picture shows, in words, for those who do not see it. It stands in the
                 output's metadata (``image/png``, ``alt``), where pages read it.
         """
-        import matplotlib.pyplot as plt
-        from IPython.display import display
+        from .plots import show
 
-        from .plots import save
-
-        save(figure, self.folder, name)
+        show(figure, self.folder, name, alt)
         self.written += [f"{name}.png", f"{name}.pdf"]
-        display(figure, metadata={"image/png": {"alt": alt}})
-        plt.close(figure)  # or the notebook would show it once more
 
     @property
     def content(self) -> dict[str, Any]:

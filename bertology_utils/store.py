@@ -15,9 +15,9 @@ import inspect
 import json
 import os
 import platform
+import shutil
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from .cache import cache_folder, key_digest
+from .cache import cache_folder, key_digest, locked
 from .common import device_name, is_closed, is_full, one_of
 from .glue import get_task
 
@@ -126,11 +126,11 @@ class Measurement:
             )
         check_writable(path.parent)
         key = {name: value for name, value in asked.items() if name != "rows"}  # more go on behind
-        key["classifier"] = study.fingerprint(task, run)
+        weights = key["classifier"] = study.fingerprint(task, run)
         parts = cache_folder() / "parts" / f"{study.name}-{self.name}-{key_digest(key)[:16]}"
-        with locked(parts):
+        with locked(parts, why=f"{path.name} is measured in parts"):
             if not path.exists():  # another process may have made it meanwhile
-                self._measure(study, task, run, options, asked, path, parts)
+                self._measure(study, task, run, options, asked, weights, path, parts)
         return load(path, asked, self._command(study, task))
 
     def _measure(
@@ -140,6 +140,7 @@ class Measurement:
         run: int,
         options: dict[str, Any],
         asked: dict[str, Any],
+        weights: str,
         path: Path,
         parts: Path,
     ) -> None:
@@ -159,12 +160,11 @@ class Measurement:
             "seconds": round(sum(one.attrs["seconds"] for one in made)),
             "device": f"{device_name()}, {platform.system()}",
             "versions": json.dumps({name: version(name.replace("_", "-")) for name in LIBRARIES}),
-            "classifier": study.fingerprint(task, run),
+            "classifier": weights,
             "description": (inspect.getdoc(self.function) or "").split("\n")[0],
         }
         write(path, whole.assign_attrs(attributes))
-        for part in parts.glob("*.nc"):
-            part.unlink()
+        shutil.rmtree(parts, ignore_errors=True)  # it is whole
 
     def _command(self, study: Study, task: str) -> str:
         if not study.settings.is_kept:
@@ -250,13 +250,3 @@ def check_writable(folder: Path) -> None:
             f"{folder} cannot be written to; make it writable, or name another folder in BERTOLOGY_RESULTS"
             " (of a study that results/ does not keep, in BERTOLOGY_MEASURED)"
         ) from None
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Let one process at a time measure what this folder is for; the others wait."""
-    from filelock import FileLock
-
-    folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder / "lock"):
-        yield

@@ -350,14 +350,9 @@ class Study:
             name: of the files.
             alt: what the picture shows, for those who do not see it.
         """
-        import matplotlib.pyplot as plt
-        from IPython.display import display
+        from .plots import show
 
-        from .plots import save
-
-        save(figure, output_folder() / self.page, name)
-        display(figure, metadata={"image/png": {"alt": alt}})
-        plt.close(figure)  # or the notebook would show it once more
+        show(figure, output_folder() / self.page, name, alt)
 
     def keep(self, kind: str, content: dict[str, Any]) -> None:
         """Add claims or numbers to what the page leaves behind: PAGE/STUDY.json in the output folder."""

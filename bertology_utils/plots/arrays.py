@@ -11,9 +11,9 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ..stats import HEADS
 from .style import GAIN
 
-HEADS = ("layer", "head")
 NOTHING = "not testable: one fine-tuning run only"
 RISE, FALL, NULL = "#c2562d", "#2f5d8a", "#9aa1a8"  # gains, losses, and what luck would give
 

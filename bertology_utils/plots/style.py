@@ -65,6 +65,22 @@ def panel_grid(
     return figure, list(axes.flat[:count])
 
 
+def show(figure: Figure, folder: Path, name: str, alt: str) -> None:
+    """Save a figure as :func:`save` does, and show it on the page.
+
+    Args:
+        figure: of matplotlib.
+        folder, name: of the files.
+        alt: what the picture shows, for those who do not see it; it stands in the output's metadata
+            (``image/png``, ``alt``), where pages read it.
+    """
+    from IPython.display import display
+
+    save(figure, folder, name)
+    display(figure, metadata={"image/png": {"alt": alt}})
+    plt.close(figure)  # or the notebook would show it once more
+
+
 def save(figure: Figure, folder: Path, name: str) -> None:
     """Write ``name``.png and ``name``.pdf into ``folder``, without dates, each atomically."""
     dated = {"png": ["Software"], "pdf": ["CreationDate", "Creator", "Producer"]}
