@@ -42,11 +42,13 @@ evidence: $(INSTALLED)
 	$(BIN)/python -m docs.forest
 
 # What results/STUDY lacks, from raw rows; hours on a CPU, and it says how many before it begins. ONLY=MEASUREMENT,…
-# TASKS=… JOBS=N SCHEDULER=ADDRESS; GLUE=FOLDER in GLUE's own layout instead of the Hub (benchmarks/glue_folder.py).
+# TASKS=… JOBS=N SCHEDULER=ADDRESS; GLUE=FOLDER in GLUE's own layout instead of the Hub (benchmarks/glue_folder.py),
+# ANNOTATION=spacy:FOLDER TREEBANK=FILE FRAMENET=zip:FILE: where what the study names is here.
 STUDY ?= e5
 measure: $(INSTALLED)
 	$(BIN)/python -m bertology_utils measure --study '$(STUDY)' $(if $(ONLY),--only '$(ONLY)') \
-	  $(if $(TASKS),--tasks '$(TASKS)') $(if $(GLUE),--glue '$(GLUE)') $(if $(JOBS),--jobs '$(JOBS)') \
+	  $(if $(TASKS),--tasks '$(TASKS)') $(if $(GLUE),--glue '$(GLUE)') $(if $(ANNOTATION),--annotation '$(ANNOTATION)') \
+	  $(if $(TREEBANK),--treebank '$(TREEBANK)') $(if $(FRAMENET),--framenet '$(FRAMENET)') $(if $(JOBS),--jobs '$(JOBS)') \
 	  $(if $(SCHEDULER),--scheduler '$(SCHEDULER)')
 
 # Notebooks 2, 8 and 11 with these parameters; what is left out is the profile's.

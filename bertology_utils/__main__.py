@@ -84,6 +84,9 @@ def _parser() -> argparse.ArgumentParser:
             add(
                 "--glue", default="", metavar="FOLDER", help="GLUE's own layout, instead of the Hub"
             )
+            for entry in ("annotation", "treebank", "framenet"):
+                text = f"where the study's {entry} is here"
+                add(f"--{entry}", default="", metavar="PLACE", help=text)
             add("--jobs", type=_count, default=1, metavar="N", help="processes at once")
             add("--scheduler", default="", metavar="ADDRESS", help="a Dask scheduler instead")
             continue
@@ -229,10 +232,12 @@ def _carry_out(
 def _measure(options) -> int:
     """Make what a study lacks."""
     from . import measure
-    from .study import Study
+    from .study import PLACE_VARIABLES, Study
 
     study = Study.of(options.study, options.tasks, measures=True)
-    measure.use_glue(options.glue)
+    measure.use_places(
+        options.glue, **{entry: getattr(options, entry) for entry in PLACE_VARIABLES}
+    )
     quiet()
     measure.measure(study, options.only, options.jobs or 1, options.scheduler)
     return 0

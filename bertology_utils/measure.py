@@ -9,18 +9,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from .attention.batches import batches_of
 from .common import note, one_of
 from .measurements import MEASUREMENTS, PLAN
 from .store import Measurement
-from .study import GLUE_VARIABLE, MEASURED_VARIABLE, RESULTS_VARIABLE, Study
+from .study import GLUE_VARIABLE, MEASURED_VARIABLE, PLACE_VARIABLES, RESULTS_VARIABLE, Study
 
+SENTENCE = "Of sentences without a task one is timed that is about as long as most of them, with its comma, and its end."
 TRIED = 16  # rows whose forward pass is timed for the estimate
 OF_A_PASS = 3  # a step of fine-tuning takes as long as so many forward passes of its rows
 
 
 @dataclass(frozen=True)
 class Call:
-    """One measurement of one run."""
+    """One measurement of one run; or, with 0 for the run, of sentences."""
 
     measurement: Measurement
     options: dict[str, Any]
@@ -30,7 +32,8 @@ class Call:
     def __str__(self) -> str:
         """What it is, in messages."""
         options = "".join(f", {value}" for value in self.options.values())
-        return f"{self.measurement.name}{options}: {self.task}, run {self.run}"
+        run = f", run {self.run}" if self.run else ""
+        return f"{self.measurement.name}{options}: {self.task}{run}"
 
 
 def missing(study: Study, only: str = "") -> list[Call]:
@@ -49,16 +52,16 @@ def missing(study: Study, only: str = "") -> list[Call]:
         if name.strip()
     ]
     calls = []
-    for task in study.tasks:
-        for run in study.runs(task):
-            for measurement, options in PLAN:
-                if (names and measurement.name not in names) or not measurement.fits(task):
-                    continue
-                if measurement.path(study, task, run, **options).exists():
-                    measurement(study, task, run, **options)  # or refused
-                else:
-                    calls.append(Call(measurement, options, task, run))
-    return calls
+    for measurement, options in PLAN:
+        if names and measurement.name not in names:
+            continue
+        for task, run in measurement.cases(study):
+            if measurement.path(study, task, run, **options).exists():
+                measurement(study, task, run, **options)  # or refused
+            else:
+                calls.append(Call(measurement, options, task, run))
+    cases = list(dict.fromkeys((call.task, call.run) for call in calls))
+    return sorted(calls, key=lambda call: cases.index((call.task, call.run)))
 
 
 def estimate(study: Study, calls: list[Call]) -> tuple[float, float]:
@@ -67,8 +70,11 @@ def estimate(study: Study, calls: list[Call]) -> tuple[float, float]:
 
     hours, seconds, layers, heads, size = 0.0, dict[str, float](), 0, 0, 0
     torch.set_num_threads(1)
-    for task in {call.task: None for call in calls}:
-        model, batches = study.untrained(task), study.batches(task, TRIED)
+    for task, of in {call.task: call.measurement.of for call in calls}.items():
+        if of == "task":
+            model, batches = study.untrained(task), study.batches(task, TRIED)
+        else:
+            model, batches = study.encoder(), batches_of([SENTENCE] * TRIED, study.tokenizer)
         begun = time.monotonic()
         with torch.inference_mode():
             for batch in batches:
@@ -78,12 +84,13 @@ def estimate(study: Study, calls: list[Call]) -> tuple[float, float]:
         )
         layers, heads = model.config.num_hidden_layers, model.config.num_attention_heads
         size = sum(4 * part.numel() for part in model.parameters())
-    runs = {(call.task, call.run) for call in calls}
+    runs = {(call.task, call.run) for call in calls if call.run}
     for task, _ in runs:
         passes = OF_A_PASS * study.settings.recipe.epochs
         hours += passes * len(study.train_rows(task)) * seconds[task] / 3600
     for call in calls:
-        rows = len(study.rows(call.task, call.measurement.count(study, call.task, **call.options)))
+        count = call.measurement.count(study, call.task, **call.options)
+        rows = study.size(call.task, count, **call.options)
         hours += call.measurement.passes(layers, heads) * rows * seconds[call.task] / 3600
     return hours, len(runs) * size / 2**30
 
@@ -106,7 +113,7 @@ def measure(study: Study, only: str = "", jobs: int = 1, scheduler: str = "") ->
         return 0
     hours, gigabytes = estimate(study, calls)
     print(
-        f"{study.name}: {len(calls)} measurements of {len({(one.task, one.run) for one in calls})} fine-tuning runs;"
+        f"{study.name}: {len(calls)} measurements of {len({(one.task, one.run) for one in calls if one.run})} fine-tuning runs;"
         f" about {hours:.1f} hours of one core here, {gigabytes:.1f} GB of classifiers in the cache",
         flush=True,
     )
@@ -138,7 +145,7 @@ def _side_by_side(jobs: int, scheduler: str) -> Iterator[None]:
 
 def _places() -> dict[str, str]:
     """Variables that name places, for workers that do not share this process's environment."""
-    names = (GLUE_VARIABLE, RESULTS_VARIABLE, MEASURED_VARIABLE)
+    names = (GLUE_VARIABLE, RESULTS_VARIABLE, MEASURED_VARIABLE, *PLACE_VARIABLES.values())
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
@@ -160,9 +167,18 @@ def _make(study: Study, calls: list[Call], places: dict[str, str]) -> int:
     return len(calls)
 
 
-def use_glue(folder: str) -> None:
-    """Let a folder in GLUE's layout stand for the Hub's rows, in this process and in those that it starts."""
+def use_places(glue: str = "", **places: str) -> None:
+    """Say where things are, in this process and in those that it starts.
+
+    Args:
+        glue: a folder in GLUE's layout, which stands for the Hub's rows.
+        places: of "annotation", "treebank" and "framenet", as in a study's entries; a study's own where
+            it is empty.
+    """
     from .settings import parse_source
 
-    if folder:
-        os.environ[GLUE_VARIABLE] = parse_source("data", f"folder:{folder}")[1]
+    if glue:
+        os.environ[GLUE_VARIABLE] = parse_source("data", f"folder:{glue}")[1]
+    for entry, place in places.items():
+        if place:
+            os.environ[PLACE_VARIABLES[entry]] = place

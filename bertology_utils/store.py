@@ -51,6 +51,9 @@ class Measurement:
         passes: how many forward passes of one example it takes, of (layers, heads); for the
             estimate of hours.
         pairs: whether it is of tasks with two sentences only.
+        of: what its rows are: those of a "task", or sentences of the "treebank" or of "framenet".
+            The latter two need no fine-tuning: the function takes a study, a slice and options.
+        annotated: whether it depends on the study's annotation of words.
     """
 
     function: Callable[..., xr.Dataset]
@@ -59,6 +62,8 @@ class Measurement:
     block: int
     passes: Callable[[int, int], float]
     pairs: bool = False
+    of: str = "task"
+    annotated: bool = False
 
     def __post_init__(self) -> None:
         """Look like the function."""
@@ -77,9 +82,17 @@ class Measurement:
         """Whether a task has what it measures."""
         return not self.pairs or len(get_task(task).fields) == 2
 
+    def cases(self, study: Study) -> list[tuple[str, int]]:
+        """What it is made of in a study: each run of each task; or, without a run, the sentences."""
+        if self.of != "task":
+            return [(self.of, 0)]
+        fitting = [task for task in study.tasks if self.fits(task)]
+        return [(task, run) for task in fitting for run in study.runs(task)]
+
     def options(self, given: dict[str, Any]) -> dict[str, Any]:
         """Its options, those that are not given by their defaults; raises ValueError for an unknown one."""
-        own = list(inspect.signature(self.function).parameters.values())[4:]
+        first = 4 if self.of == "task" else 2
+        own = list(inspect.signature(self.function).parameters.values())[first:]
         if unknown := given.keys() - {one.name for one in own}:
             allowed = ", ".join(one.name for one in own) or "none"
             raise ValueError(f"{self.name} has no option {unknown.pop()!r}; it has: {allowed}")
@@ -96,16 +109,18 @@ class Measurement:
     def settings(self, study: Study, task: str, run: int, **options: Any) -> dict[str, Any]:
         """All that decides what it returns."""
         rows = self.count(study, task, **options)
-        own = {"run": run, "rows": rows, "version": self.version, **self.options(options)}
-        return study.deciding(task) | own
+        own = {"rows": rows, "version": self.version, **self.options(options)}
+        if self.of != "task":
+            return study.deciding_sentences(self.of) | own
+        words = {"annotation": study.settings.annotation} if self.annotated else {}
+        return study.deciding(task) | words | {"run": run} | own
 
     def path(self, study: Study, task: str, run: int, **options: Any) -> Path:
         """The file that keeps it."""
-        defaults = self.options({})
-        others = [
-            str(value) for name, value in self.options(options).items() if value != defaults[name]
-        ]
-        return study.folder / self.name / ("-".join([task, str(run), *others]) + ".nc")
+        values, defaults = self.options(options), self.options({})
+        others = [str(value) for name, value in values.items() if value != defaults[name]]
+        names = [task, str(run), *others] if self.of == "task" else [*map(str, values.values())]
+        return study.folder / self.name / ("-".join(names or [self.of]) + ".nc")
 
     def __call__(self, study: Study, task: str, run: int, **options: Any) -> xr.Dataset:
         """What is on file, measured now if nothing is.
@@ -126,7 +141,7 @@ class Measurement:
             )
         check_writable(path.parent)
         key = {name: value for name, value in asked.items() if name != "rows"}  # more go on behind
-        weights = key["classifier"] = study.fingerprint(task, run)
+        weights = key["classifier"] = study.fingerprint(task, run) if self.of == "task" else ""
         parts = cache_folder() / "parts" / f"{study.name}-{self.name}-{key_digest(key)[:16]}"
         with locked(parts, why=f"{path.name} is measured in parts"):
             if not path.exists():  # another process may have made it meanwhile
@@ -144,14 +159,14 @@ class Measurement:
         path: Path,
         parts: Path,
     ) -> None:
-        count = len(study.rows(task, asked["rows"]))
-        made = []
+        count, made = study.size(task, asked["rows"], **self.options(options)), []
         for start in range(0, count, self.block):
             stop = min(start + self.block, count)
             part = parts / f"{start:06}-{stop:06}.nc"
             if not part.exists():
                 begun = time.monotonic()
-                one = self.function(study, task, run, slice(start, stop), **self.options(options))
+                case = (study, task, run) if self.of == "task" else (study,)
+                one = self.function(*case, slice(start, stop), **self.options(options))
                 write(part, one.assign_attrs(seconds=time.monotonic() - begun))
             made.append(xr.load_dataset(part, engine="h5netcdf"))
         whole = xr.concat(made, "example", data_vars="minimal", coords="minimal", compat="override")
@@ -169,7 +184,8 @@ class Measurement:
     def _command(self, study: Study, task: str) -> str:
         if not study.settings.is_kept:
             return "run this again"
-        return f"make measure STUDY={study.name} ONLY={self.name} TASKS={task}"
+        tasks = f" TASKS={task}" if self.of == "task" else ""
+        return f"make measure STUDY={study.name} ONLY={self.name}{tasks}"
 
 
 def _named(module: str, name: str) -> Any:
@@ -182,9 +198,13 @@ def measured(
     version: int = 1,
     block: int = 100,
     pairs: bool = False,
+    of: str = "task",
+    annotated: bool = False,
 ) -> Callable[[Callable[..., xr.Dataset]], Measurement]:
     """Make a function a :class:`Measurement`, with these attributes."""
-    return lambda function: Measurement(function, rows, version, block, passes, pairs)
+    return lambda function: Measurement(
+        function, rows, version, block, passes, pairs, of, annotated
+    )
 
 
 def load(path: Path, asked: dict[str, Any], command: str) -> xr.Dataset:

@@ -59,6 +59,11 @@ class StudySettings(BaseModel):
         disabled_rows: on which heads are disabled by 1/L; likewise by task.
         compared_rows: on which they are disabled in other ways.
         several_rows: on which several heads are disabled together.
+        sentences, frames: of the treebank, and of FrameNet by the rules of the paper's text.
+        annotation: what tells words their parts of speech and dependencies: gold (of the synthetic
+            rows), spacy:NAME, or conllu:PATH.
+        treebank: a CoNLL-U file of sentences; embedded: the synthetic rows.
+        framenet: embedded (a miniature), nltk (release 1.7), folder:PATH or zip:PATH.
         after: task → the task whose fine-tuned encoder its own fine-tuning begins with.
         checkpoint: task → a folder with a classifier, instead of fine-tuning.
         recipe: of fine-tuning.
@@ -81,6 +86,11 @@ class StudySettings(BaseModel):
     disabled_rows_by_task: dict[str, int] = {}
     compared_rows: int = Field(300, ge=ALL)
     several_rows: int = Field(200, ge=1)
+    sentences: int = Field(ALL, ge=ALL)
+    frames: int = Field(2000, ge=ALL)
+    annotation: str = "spacy:en_core_web_sm"
+    treebank: str = "embedded"
+    framenet: str = "embedded"
     after: dict[str, str] = {}
     checkpoint: dict[str, str] = {}
     recipe: Recipe = Recipe()
@@ -171,6 +181,10 @@ class StudySettings(BaseModel):
         if checkpoint := self.checkpoint.get(task.name):
             entries["checkpoint"] = _told(checkpoint)
         return json.loads(json.dumps(entries))
+
+    def deciding_sentences(self, of: str) -> dict[str, Any]:
+        """The same of what is measured on sentences of the "treebank" or of "framenet"."""
+        return {"model": _told(self.model), of: getattr(self, of), "seed": self.seed}
 
 
 def _overridden(study: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:

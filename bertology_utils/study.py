@@ -28,12 +28,21 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
+    from .annotation.annotators import Annotator
+    from .annotation.inputs import AnnotatedInput
     from .attention import Batch
     from .claims import Claims
     from .finetune import Training
+    from .framenet.release import FrameSentence
     from .store import Measurement
 
 GLUE_VARIABLE = "BERTOLOGY_GLUE"  # a folder that stands for the Hub's GLUE
+# Where what a study names is here: a spaCy pipeline, a CoNLL-U file, a FrameNet release.
+PLACE_VARIABLES = {
+    "annotation": "BERTOLOGY_ANNOTATION",
+    "treebank": "BERTOLOGY_TREEBANK",
+    "framenet": "BERTOLOGY_FRAMENET",
+}
 RESULTS_VARIABLE = "BERTOLOGY_RESULTS"  # a folder that stands for results/
 MEASURED_VARIABLE = "BERTOLOGY_MEASURED"  # for what results/ does not keep; else runs/measured
 OUTPUT_VARIABLE = "BERTOLOGY_OUTPUT"  # where a page writes figures and claims; else runs/
@@ -104,6 +113,10 @@ class Study:
     def deciding(self, task: str) -> dict[str, Any]:
         """All entries that decide what is measured of a task, but for numbers of rows."""
         return self.settings.deciding(get_task(task))
+
+    def deciding_sentences(self, of: str) -> dict[str, Any]:
+        """The same of what is measured on sentences of the "treebank" or of "framenet"."""
+        return self.settings.deciding_sentences(of)
 
     def runs(self, task: str) -> list[int]:
         """Numbers of a task's fine-tuning runs, from 1."""
@@ -181,6 +194,68 @@ class Study:
             self.rows(task, part), get_task(task), self.tokenizer, self.settings.recipe.max_length
         )
         return make_batches(inputs, self.tokenizer)
+
+    def _place(self, entry: str) -> str:
+        """What the study names, or the place that an environment variable gives it here."""
+        return os.environ.get(PLACE_VARIABLES[entry]) or getattr(self.settings, entry)
+
+    @cached_property
+    def _annotator(self) -> Annotator:
+        from .annotation.annotators import load_annotator
+
+        tasks = [get_task(task).name for task in self.tasks]
+        return load_annotator(self._place("annotation"), tasks)
+
+    @lru_cache  # noqa: B019 - as above
+    def words(self, task: str, start: int, stop: int) -> list[AnnotatedInput]:
+        """The words of rows ``start`` to ``stop`` among their wordpieces, with parts of speech and dependencies."""
+        from .annotation.inputs import annotate_inputs
+
+        rows, fields = self.rows(task, slice(start, stop)), get_task(task).fields
+        longest = self.settings.recipe.max_length
+        return annotate_inputs(rows, fields, self.tokenizer, longest, self._annotator)
+
+    @cached_property
+    def _treebank(self) -> list[AnnotatedInput]:
+        from .annotation.annotators import Annotator, sentences_of
+        from .annotation.inputs import annotate_inputs
+        from .corpora import GLUE
+
+        place = self._place("treebank")
+        bank = sentences_of(GLUE / "MRPC" / "dev.conllu.gz" if place == "embedded" else place)
+        texts = sorted(bank.sentences)
+        order = np.random.default_rng(self.settings.seed).permutation(len(texts))
+        annotator = Annotator(
+            bank.name, False, lambda texts: [bank.sentences[one] for one in texts]
+        )
+        rows = {"sentence": [texts[at] for at in order]}
+        return annotate_inputs(rows, ["sentence"], self.tokenizer, None, annotator)
+
+    def sentences(self, part: slice | int = ALL) -> list[AnnotatedInput]:
+        """Sentences of the treebank in a fixed random order, among their wordpieces; a number of the first ones, or a slice."""
+        part = slice(part if part != ALL else None) if isinstance(part, int) else part
+        return self._treebank[part]
+
+    @lru_cache  # noqa: B019 - as above
+    def _frames(self, rules: str) -> list[FrameSentence]:
+        from .framenet.release import RULES, extract, load_release
+
+        kept = extract(load_release(self._place("framenet")), RULES[rules])
+        order = np.random.default_rng(self.settings.seed).permutation(len(kept))
+        return [kept[at] for at in order]
+
+    def frames(self, part: slice | int, rules: str) -> list[FrameSentence]:
+        """FrameNet's sentences that rules of extraction keep, in a fixed random order; a number of the first ones, or a slice."""
+        part = slice(part if part != ALL else None) if isinstance(part, int) else part
+        return self._frames(rules)[part]
+
+    def size(self, of: str, count: int, **options: Any) -> int:
+        """How many of so many rows there are: of a task, of the "treebank" or of "framenet" (by an option ``rules``)."""
+        if of == "treebank":
+            return len(self.sentences(count))
+        if of == "framenet":
+            return len(self.frames(count, options["rules"]))
+        return len(self.rows(of, count))
 
     # Models
 
@@ -276,14 +351,16 @@ class Study:
             measurement: of :mod:`bertology_utils.measurements`.
             options: the measurement's own.
 
+        Returns:
+            By task; of what is measured on sentences alone, by "treebank" or "framenet", without an axis ``run``.
+
         Raises:
             ValueError, FileNotFoundError, OSError: see :class:`bertology_utils.store.Measurement`.
         """
         from joblib import Parallel, delayed
 
         measurement.options(options)
-        fitting = [task for task in self.tasks if measurement.fits(task)]
-        each = [(task, run) for task in fitting for run in self.runs(task)]
+        each = measurement.cases(self)
         there = [one for one in each if measurement.path(self, *one, **options).exists()]
         kept = {
             one: measurement(self, *one, **options) for one in there
@@ -295,11 +372,15 @@ class Study:
         elif missing:
             print(self._told(measurement, missing))
         if not kept:
+            named = ", ".join(dict(each))
             raise FileNotFoundError(
-                f"{measurement.name} is of pairs of sentences, and {', '.join(self.tasks)} has none; add a task such as mrpc"
-                if not fitting
-                else f"nothing is measured of {', '.join(fitting)}; see the line above"
+                f"nothing is measured of {named}; see the line above"
+                if each
+                else f"{measurement.name} is of pairs of sentences, and {', '.join(self.tasks)} has none; add a task such as"
+                " mrpc"
             )
+        if measurement.of != "task":
+            return {of: one for (of, _), one in kept.items()}
         for (task, run), one in kept.items():
             weights = one.attrs.get("classifier", "")
             if weights != self._weights.setdefault((task, run), weights):
@@ -307,7 +388,9 @@ class Study:
                     f"{measurement.name} of {task}, run {run}, was measured with other weights than what was loaded"
                     " before; measure both again on one machine"
                 )
-        runs = {task: [run for run in self.runs(task) if (task, run) in kept] for task in fitting}
+        runs = {
+            task: [run for run in self.runs(task) if (task, run) in kept] for task in dict(each)
+        }
         return {
             task: xr.concat(
                 [kept[task, run] for run in numbers],
@@ -324,7 +407,9 @@ class Study:
         for task, run in missing:
             runs.setdefault(task, []).append(str(run))
         named = "; ".join(
-            task if len(numbers) == len(self.runs(task)) else f"{task}, run {' and '.join(numbers)}"
+            task
+            if measurement.of != "task" or len(numbers) == len(self.runs(task))
+            else f"{task}, run {' and '.join(numbers)}"
             for task, numbers in runs.items()
         )
         return f"not measured yet: {named} (make measure STUDY={self.name} ONLY={measurement.name})"
