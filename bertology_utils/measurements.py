@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from .attention import observe
+from .annotation.inputs import TOKEN_TYPES, token_types
+from .attention import attention_maps, observe
 from .disabling.heads import TwinWords
 from .disabling.masking import all_heads, disable_heads
 from .disabling.sweep import sweep
 from .drift.measure import compare_maps
+from .features.measure import Flow, marks
+from .links.measure import LINK_TYPES, TokenLinkAttention, borrow, find_links, link_counts
 from .models import predict_logits
 from .store import Measurement, measured
 
@@ -115,6 +118,80 @@ def weight_groups(model: PreTrainedModel) -> dict[str, list[str]]:
     return groups | {
         name: [one for one in every if re.search(part, one)] for name, part in parts.items()
     }
+
+
+# 5 · Token-to-token attention (§4.5)
+
+GROUPS = 40  # of rows, at most: a value of every row, kind of link and head would be too many
+ABOVE = ("nothing", "places", "places, popularity off", "rivals")
+
+
+@measured(rows="rows", passes=lambda layers, heads: 4.0, block=1_000_000, annotated=True)
+def links(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
+    """How much words attend to words that grammar links with them, and how much more than to others (§4.5).
+
+    Before and after fine-tuning; an example is a group of rows here, 40 at most. ``weight`` is the
+    largest weight from a link's first word to its second; above its mean at places where other rows
+    have such links; the same after what each token receives on average is taken off; and above its
+    mean on rivals (:func:`bertology_utils.links.measure.find_links`). It is the mean over a row's
+    links, then over the rows of a group that have any; NaN where none has. ``number`` counts these
+    links; ``adjacent`` those of neighbouring words, and ``forwards`` those whose second word comes
+    later. ``neighbour`` is the average token's weight on the token before and on the token after.
+    """
+    inputs, batches = study.words(task, rows.start, rows.stop), study.batches(task, rows)
+    each = borrow([find_links(one, antecedents=False) for one in inputs], study.settings.seed)
+    weights, neighbours = [], []
+    states = {"pre-trained": study.untrained(task), "fine-tuned": study.classifier(task, run)}
+    for model in states.values():
+        measures = {"plain": TokenLinkAttention(each), "off": TokenLinkAttention(each, True)}
+        one = observe(model, batches, measures | {"flow": Flow([marks(row) for row in inputs])})
+        plain, off = one["plain"], one["off"]
+        weights.append([plain.along, plain.above_places, off.above_places, plain.above_rivals])
+        neighbours.append(one["flow"].neighbours[..., [0, 2]])
+    counts, made_of = link_counts(each), ("links", "places", "places", "rivals")
+    values = {
+        "weight": (("state", "above", "example", "kind", "layer", "head"), np.array(weights)),
+        "neighbour": (("state", "example", "layer", "head", "side"), np.array(neighbours)),
+        "number": (("above", "kind", "example"), [counts[name] for name in made_of]),
+        "adjacent": (("kind", "example"), counts["adjacent"]),
+        "forwards": (("kind", "example"), counts["forwards"]),
+    }
+    names = {"state": list(states), "above": list(ABOVE), "kind": list(LINK_TYPES)}
+    coordinates = axes(*neighbours[0].shape[1:3]) | names | {"side": ["before", "after"]}
+    size = max(1, -(-len(inputs) // GROUPS))
+    grouped = xr.Dataset(values, coordinates).coarsen(example=size, boundary="pad")
+    totals = grouped.sum()[["number", "adjacent", "forwards"]].astype(int)
+    return grouped.mean().assign(totals)
+
+
+@measured(rows="rows", passes=lambda layers, heads: 2.0, annotated=True)
+def from_cls(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
+    """How much [CLS] attends to each type of token in the last layer, before and after fine-tuning (§4.5, Figure 7).
+
+    Means over the heads of the layer: ``largest`` of the largest weight on a token of the type, as
+    in the paper, and ``together`` of the sum over all of them; NaN where a row has none. ``tokens``
+    counts them, and ``length`` all tokens of a row. A token can be of several types.
+    """
+    types = [token_types(one) for one in study.words(task, rows.start, rows.stop)]
+    states = {"pre-trained": study.untrained(task), "fine-tuned": study.classifier(task, run)}
+    values = np.full((2, len(states), len(TOKEN_TYPES), len(types)), np.nan)
+    for state, model in enumerate(states.values()):
+        for batch in study.batches(task, rows):
+            of_cls = attention_maps(model, batch)[-1][:, :, 0].cpu()  # (examples, heads, tokens)
+            for at, weights, real in zip(batch.index, of_cls, batch.mask, strict=True):
+                own = weights[:, real].numpy()  # (heads, tokens)
+                for kind in np.flatnonzero(types[at].any(axis=1)):
+                    chosen = own[:, types[at][kind]]
+                    values[:, state, kind, at] = chosen.max(1).mean(), chosen.sum(1).mean()
+    of_state = {
+        name: (("state", "type", "example"), one)
+        for name, one in zip(("largest", "together"), values, strict=True)
+    }
+    counts = {
+        "tokens": (("type", "example"), np.stack([one.sum(axis=1) for one in types], axis=1)),
+        "length": ("example", np.array([one.shape[1] for one in types])),
+    }
+    return xr.Dataset(of_state | counts, {"state": list(states), "type": list(TOKEN_TYPES)})
 
 
 # 6 · Disabling heads (§4.6, §5)
@@ -217,5 +294,7 @@ PLAN: tuple[tuple[Measurement, dict[str, str]], ...] = (
     (shared_words, {}),
     (drift, {}),
     (reset, {}),
+    (links, {}),
+    (from_cls, {}),
 )
 MEASUREMENTS = {one.name: one for one, _ in PLAN}

@@ -1,6 +1,8 @@
 """§4.5: attention along links, against a plain reading of the definition; its controls, and what is judged of them."""
 
+import itertools
 import math
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +11,8 @@ from plain import TASKS, made_input, measured, replay, to_previous, word, words
 from precision import forward_tolerance
 from scipy.stats import spearmanr
 
-from bertology_utils.annotation.inputs import TOKEN_TYPES
+from bertology_utils import attention_maps, measurements
+from bertology_utils.annotation.inputs import TOKEN_TYPES, token_types
 from bertology_utils.attention import cells as sets_of_cells
 from bertology_utils.attention import observe
 from bertology_utils.links import measure
@@ -21,6 +24,7 @@ from bertology_utils.links.measure import (
     find_links,
 )
 from bertology_utils.statistics import ONE_SIDED
+from bertology_utils.study import Study
 from bertology_utils.verdicts import FAILS, HOLDS, UNDECIDED, UNTESTABLE, WEIGHT, judge
 
 
@@ -370,3 +374,87 @@ def test_a_type_is_first_where_it_gets_more_than_every_other_but_cls():
     assert 0 < measure.share_first(values, "[SEP]", 1) < 1
     assert measure.first_in_all([1.0, 0.99]).outcome == HOLDS
     assert measure.first_in_all([1.0, 0.6]).outcome == UNDECIDED
+
+
+# The measurements of notebook 5, against plain loops
+
+
+@pytest.fixture
+def study(tiny_bert, tiny_classifier, tmp_path, monkeypatch):
+    monkeypatch.setenv("BERTOLOGY_MEASURED", str(tmp_path))
+    entries = {"model": str(tiny_bert), "data": "embedded", "annotation": "gold", "rows": 20}
+    return Study.of("e5", "mrpc", checkpoint={"mrpc": str(tiny_classifier)}, **entries)
+
+
+def states_of(study):
+    return {"pre-trained": study.untrained("MRPC"), "fine-tuned": study.classifier("MRPC")}
+
+
+def test_links_are_means_over_the_rows_of_a_group_that_have_them(study, monkeypatch):
+    monkeypatch.setattr(measurements, "GROUPS", 7)
+    one = study.measure(measurements.links)["MRPC"].isel(run=0)
+    assert one.sizes["example"] == 7 and one.sizes["layer"] == 3 and one.sizes["head"] == 4
+    inputs = study.words("MRPC", 0, 20)
+    rows = borrow([find_links(row, False) for row in inputs], study.settings.seed)
+    compared = 0
+    for state, model in states_of(study).items():
+        for batch in study.batches("MRPC", 20):
+            for row, index in enumerate(batch.index):
+                maps = attention_maps(model, batch.example(row))
+                rows[index] = rows[index] | {state: np.stack([of[0].numpy() for of in maps])}
+        for group, kind in itertools.product(range(7), LINK_TYPES):
+            values, number, before = {above: [] for above in measurements.ABOVE}, Counter(), []
+            for row in rows[3 * group : 3 * group + 3]:
+                maps = row[state]  # (layers, heads, tokens, tokens)
+                before.append(np.trace(maps, -1, 2, 3) / maps.shape[3])
+                off = maps - maps.mean(axis=2, keepdims=True)
+                of_row = {above: [] for above in values}
+                for link in row[kind]:
+                    others = [(link.places, maps), (link.places, off), (link.rivals, maps)]
+                    of_row["nothing"].append(largest_in(maps, link.cells))
+                    for above, (cells, weights) in zip(measurements.ABOVE[1:], others, strict=True):
+                        if cells:
+                            elsewhere = np.mean([largest_in(weights, c) for c in cells], axis=0)
+                            own = largest_in(weights, link.cells)
+                            of_row[above].append(own - elsewhere)
+                for above, several in of_row.items():
+                    values[above] += [np.mean(several, axis=0)] if several else []
+                    number[above] += len(several)
+            here = one.sel(state=state, kind=kind).isel(example=group)
+            np.testing.assert_allclose(here.neighbour.sel(side="before"), np.mean(before, 0), 2e-3)
+            for above, several in values.items():
+                expected = np.mean(several, axis=0) if several else np.full((3, 4), np.nan)
+                np.testing.assert_allclose(here.weight.sel(above=above), expected, atol=1e-3)
+                assert int(here.number.sel(above=above)) == number[above]
+                compared += len(several)
+            links = [link for row in rows[3 * group : 3 * group + 3] for link in row[kind]]
+            assert int(here.adjacent) == sum(link.adjacent for link in links)
+            assert int(here.forwards) == sum(link.forwards for link in links)
+    assert compared > 200, "hardly anything was compared"
+
+
+def largest_in(maps, cells):
+    return maps[:, :, cells[0], cells[1]].max(axis=-1)
+
+
+def test_what_cls_attends_to_is_read_off_the_last_map(study):
+    one = study.measure(measurements.from_cls)["MRPC"].isel(run=0)
+    inputs, seen = study.words("MRPC", 0, 20), 0
+    for state, model in states_of(study).items():
+        for batch in study.batches("MRPC", 20):
+            for row, index in enumerate(batch.index):
+                weights = attention_maps(model, batch.example(row))[-1][0, :, 0].numpy()
+                here = one.sel(state=state).isel(example=index)
+                assert int(here.length) == weights.shape[1]
+                for kind, chosen in zip(TOKEN_TYPES, token_types(inputs[index]), strict=True):
+                    of_type = here.sel(type=kind)
+                    assert int(of_type.tokens) == chosen.sum()
+                    if not chosen.any():
+                        assert np.isnan([of_type.largest, of_type.together]).all()
+                        continue
+                    each = weights[:, chosen]
+                    expected = each.max(axis=1).mean(), each.sum(axis=1).mean()
+                    values = float(of_type.largest), float(of_type.together)
+                    np.testing.assert_allclose(values, expected, rtol=2e-3)
+                    seen += 1
+    assert seen > 200, "hardly anything was compared"

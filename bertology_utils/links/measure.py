@@ -234,6 +234,17 @@ def share_adjacent(inputs: Iterable[InputLinks]) -> dict[str, float]:
     return shares
 
 
+def link_counts(inputs: Sequence[InputLinks]) -> dict[str, np.ndarray]:
+    """How many links there are, with places, with rivals, of adjacent words and forwards; each of shape (types, examples)."""
+    every = {"links": [[len(by_type[name]) for by_type in inputs] for name in LINK_TYPES]}
+    for what in ("places", "rivals", "adjacent", "forwards"):
+        every[what] = [
+            [sum(bool(getattr(link, what)) for link in by_type[name]) for by_type in inputs]
+            for name in LINK_TYPES
+        ]
+    return {what: np.array(counts) for what, counts in every.items()}
+
+
 # What every head gives them.
 
 
