@@ -13,13 +13,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from .annotation.inputs import TOKEN_TYPES, token_types
-from .attention import attention_maps, observe
+from .annotation.inputs import LINGUISTIC, TOKEN_TYPES, token_types
+from .attention import ByNorm, attention_maps, observe
 from .disabling.heads import TwinWords
 from .disabling.masking import all_heads, disable_heads
 from .disabling.sweep import sweep
 from .drift.measure import compare_maps
-from .features.measure import Flow, marks
+from .features.measure import (
+    DESTINATIONS,
+    TYPES,
+    Flow,
+    Received,
+    largest,
+    marks,
+    match,
+    stripes,
+    types_of,
+)
 from .links.measure import LINK_TYPES, TokenLinkAttention, borrow, find_links, link_counts
 from .models import predict_logits
 from .store import Measurement, measured
@@ -118,6 +128,117 @@ def weight_groups(model: PreTrainedModel) -> dict[str, list[str]]:
     return groups | {
         name: [one for one in every if re.search(part, one)] for name, part in parts.items()
     }
+
+
+# 4 · Feature attention (§4.4)
+
+THRESHOLDS = (1.5, 2.0, 3.0, 5.0, 10.0)  # from which on a column is a stripe, times 1/L
+TURNED = ("nouns", "objects", "negation")  # to which the paper saw heads turn
+WAYS = ("weight", "norm")
+BEFORE, AFTER, RANDOM = "pre-trained", "fine-tuned", "random weights"
+DECIMALS = 3  # of single examples' values, or they would take too much room
+Seen = dict[str, dict[str, Any]]  # by state what tokens receive, by way; and their "flow"
+
+
+@measured(rows="rows", passes=lambda layers, heads: 5.0, block=10**9, annotated=True)
+def features(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
+    """What types of token receive, pre-trained, fine-tuned and with random weights, by weight and by norm (§4.4).
+
+    A token receives the mean of its column in a map. One pass of each model gives all of it; see
+    :func:`weights_on_types`, :func:`shares_by_layer` and :func:`count_stripes`. All rows are one
+    block, since words are matched by how frequent they are in all of them.
+    """
+    words, batches = study.words(task, rows.start, rows.stop), study.batches(task, rows)
+    models = {
+        BEFORE: study.encoder(),
+        AFTER: study.classifier(task, run),
+        RANDOM: study.encoder("random"),
+    }
+    seen = {}
+    for state, model in models.items():
+        flow = Flow([marks(one) for one in words])
+        ways = {"weight": Received(), "norm": ByNorm(Received()), "flow": flow}
+        seen[state] = observe(model, batches, ways)
+    types, matched = [types_of(one) for one in words], match(words, study.settings.seed)
+    parts = [
+        weights_on_types(seen, types, matched),
+        shares_by_layer(seen, types),
+        count_stripes(seen, types),
+    ]
+    return xr.merge(parts)
+
+
+def weights_on_types(seen: Seen, types: list[np.ndarray], matched: list[np.ndarray]) -> xr.Dataset:
+    """What each head gives the most attended token of each type.
+
+    ``mean`` and ``spread`` (standard deviation) over the ``count`` of examples that have the type. Of
+    each example, and by weight: ``rise``, what fine-tuning adds for a type to which the paper saw
+    heads turn; and ``above``, how much more it adds for these words than for their matched words.
+    """
+    values = np.array([[largest(seen[state][way], types) for way in WAYS] for state in seen])
+    names = {"state": list(seen), "way": list(WAYS), "type": list(TYPES)}
+    weight = xr.DataArray(
+        values,
+        axes(*values.shape[4:]) | names,
+        ("state", "way", "example", "type", "layer", "head"),
+    )
+    before, after = (weight.sel(state=state, way="weight", drop=True) for state in (BEFORE, AFTER))
+    rise = (after - before).sel(type=list(TURNED)).rename(type="turned")
+    pairs = largest(seen[AFTER]["weight"], matched) - largest(seen[BEFORE]["weight"], matched)
+    own, others = np.split(pairs, 2, axis=1)  # types of word, and their matched words
+    above = rise.copy(data=(own - others)[:, [LINGUISTIC.index(kind) for kind in TURNED]])
+    return xr.Dataset(
+        {
+            "mean": weight.mean("example"),
+            "spread": weight.std("example", ddof=1),
+            "count": before.isel(layer=0, head=0, drop=True).count("example"),
+            "rise": rise.round(DECIMALS),
+            "above": above.round(DECIMALS),
+        }
+    )
+
+
+def shares_by_layer(seen: Seen, types: list[np.ndarray]) -> xr.Dataset:
+    """Where the attention of each layer goes, mean over its heads.
+
+    ``by_layer``: shares of the destinations, which sum to 1; ``largest_sep``: of the one [SEP] of an
+    input that receives most.
+    """
+    sep = [one[[TYPES.index("[SEP]")]] for one in types]
+    shares = np.stack([seen[state]["flow"].destinations.mean(axis=2) for state in seen])
+    of_one = [largest(seen[state]["weight"], sep)[:, 0].mean(axis=2) for state in seen]
+    axis = ("state", "example", "layer")
+    values = {
+        "by_layer": ((*axis, "destination"), shares.round(DECIMALS)),
+        "largest_sep": (axis, np.stack(of_one).round(DECIMALS)),
+    }
+    layers = range(1, shares.shape[2] + 1)
+    names = {"state": list(seen), "layer": layers, "destination": list(DESTINATIONS)}
+    return xr.Dataset(values, names)
+
+
+def count_stripes(seen: Seen, types: list[np.ndarray]) -> xr.Dataset:
+    """How many columns of all heads' maps are stripes: they receive more than a threshold times 1/L.
+
+    ``stripes``: on tokens of each type; of those of the fine-tuned model, ``kept``: those that are stripes of
+    the same pre-trained head as well, and ``kept_by_others``: of the layer's other pre-trained
+    heads, on average. ``tokens``: of each type in the input.
+    """
+    counts: dict[str, list[np.ndarray]] = {"stripes": [], "kept": [], "kept_by_others": []}
+    for at, masks in enumerate(types):
+        every = [[stripes(seen[state][way][at], THRESHOLDS) for way in WAYS] for state in seen]
+        before, after = (np.array(every[list(seen).index(state)]) for state in (BEFORE, AFTER))
+        heads = before.shape[3]  # each is (ways, thresholds, layers, heads, tokens)
+        others = (before.sum(axis=3, keepdims=True) - before) / max(1, heads - 1)
+        counts["stripes"].append(np.array(every).sum(axis=(3, 4)) @ masks.T)
+        counts["kept"].append((before & after).sum(axis=(2, 3)) @ masks.T)
+        counts["kept_by_others"].append((others * after).sum(axis=(2, 3)) @ masks.T)
+    axis = ("way", "threshold", "type")
+    values = {name: (("example", *axis), np.array(one)) for name, one in counts.items()}
+    values["stripes"] = (("example", "state", *axis), values["stripes"][1])
+    values["tokens"] = (("example", "type"), np.array([masks.sum(axis=1) for masks in types]))
+    names = {"state": list(seen), "way": list(WAYS), "type": list(TYPES)}
+    return xr.Dataset(values, names | {"threshold": list(THRESHOLDS)})
 
 
 # 5 · Token-to-token attention (§4.5)
@@ -294,6 +415,7 @@ PLAN: tuple[tuple[Measurement, dict[str, str]], ...] = (
     (shared_words, {}),
     (drift, {}),
     (reset, {}),
+    (features, {}),
     (links, {}),
     (from_cls, {}),
 )

@@ -1,13 +1,16 @@
 """§4.4: attention to types of token against a plain reading of its definition, and what is estimated from it."""
 
 import functools
+import itertools
 import math
 
 import numpy as np
 import pytest
+import torch
 from plain import TASKS, measured, replay
 from precision import forward_tolerance, sum_tolerance
 
+from bertology_utils import load_tokenizer
 from bertology_utils.annotation.annotators import Word
 from bertology_utils.annotation.inputs import (
     LINGUISTIC,
@@ -16,7 +19,7 @@ from bertology_utils.annotation.inputs import (
     PlacedSentence,
     token_types,
 )
-from bertology_utils.attention import observe
+from bertology_utils.attention import attention_maps, observe, one_example
 from bertology_utils.features import compare
 from bertology_utils.features.measure import (
     DESTINATIONS,
@@ -24,10 +27,12 @@ from bertology_utils.features.measure import (
     Flow,
     TypeWeights,
     marks,
+    match,
     observe_types,
     token_masks,
 )
 from bertology_utils.glue import TASKS as GLUE
+from bertology_utils.measurements import features
 from bertology_utils.statistics import many_test
 from bertology_utils.verdicts import CLAIMS, FAILS, HOLDS, WEIGHT, judge
 
@@ -287,3 +292,129 @@ def test_a_token_that_is_two_marks_counts_once():
     np.testing.assert_allclose(
         flow.destinations[0, 0, 0], [0, 1, 0, 0, 0, 0, 0], atol=sum_tolerance(60)
     )
+
+
+# The measurement of notebook 4
+
+
+@pytest.fixture(scope="module")
+def of_pairs(tiny_bert, tiny_classifier, tmp_path_factory):
+    """A study of pairs with a classifier whose encoder is another than the pre-trained one; and what is measured."""
+    from bertology_utils.models import load_classifier
+    from bertology_utils.study import Study
+
+    folder = tmp_path_factory.mktemp("tuned")
+    model = load_classifier(str(tiny_classifier), "mrpc", init="finetuned")
+    torch.manual_seed(3)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter += 0.1 * torch.randn_like(parameter)
+    model.save_pretrained(folder)
+    load_tokenizer(str(tiny_bert)).save_pretrained(folder)
+    given = {"model": str(tiny_bert), "data": "embedded", "annotation": "gold", "rows": 12}
+    study = Study.of("small", "mrpc", checkpoint={"mrpc": str(folder)}, **given)
+    return study, features.function(study, "MRPC", 1, slice(0, 12))
+
+
+def plain_received(study, words):
+    """By state, way and example what each token receives, as nested lists (layers, heads, tokens)."""
+    models = {
+        "pre-trained": study.encoder(),
+        "fine-tuned": study.classifier("MRPC"),
+        "random weights": study.encoder("random"),
+    }
+    batches = study.batches("MRPC", len(words))
+    columns = {}
+    for (state, model), way in itertools.product(models.items(), ("weight", "norm")):
+        for at in range(len(words)):
+            maps = attention_maps(model, one_example(batches, at), way)
+            columns[state, way, at] = [[grid.mean(dim=0).tolist() for grid in of[0]] for of in maps]
+    return columns
+
+
+def plain_kinds(example):
+    """Positions of each type, "words" too."""
+    found = dict(zip(TOKEN_TYPES, plain_types(example), strict=True))
+    found["negation"] = [at for places in example.negation for at in places]
+    marked = {at for kind in ("[CLS]", "[SEP]", "punctuation") for at in found[kind]}
+    return found | {"words": [at for at in range(example.length) if at not in marked]}
+
+
+def test_what_types_receive_by_loops(of_pairs):
+    study, found = of_pairs
+    words = study.words("MRPC", 0, 12)
+    columns, kinds = plain_received(study, words), list(map(plain_kinds, words))
+    has = {kind: [at for at in range(12) if kinds[at][kind]] for kind in found.type.values}
+    assert found["count"].to_series().to_dict() == {kind: len(at) for kind, at in has.items()}
+    for (state, way, layer, head), kind in itertools.product(
+        [
+            ("pre-trained", "weight", 0, 1),
+            ("fine-tuned", "norm", 2, 3),
+            ("random weights", "norm", 1, 0),
+        ],
+        has,
+    ):
+        each = [
+            max(columns[state, way, at][layer][head][place] for place in kinds[at][kind])
+            for at in has[kind]
+        ]
+        one = found.sel(state=state, way=way, type=kind, layer=layer + 1, head=head + 1)
+        assert float(one["mean"]) == pytest.approx(np.mean(each), abs=1e-5)
+        if len(each) > 1:
+            assert float(one.spread) == pytest.approx(np.std(each, ddof=1), abs=1e-5)
+    pairs = match(words, study.settings.seed)
+    for at, kind in itertools.product(range(12), ("nouns", "objects", "negation")):
+        one = found.sel(turned=kind, layer=2, head=4).isel(example=at)
+        number = LINGUISTIC.index(kind)
+        places = {"rise": kinds[at][kind], "own": np.flatnonzero(pairs[at][number])}
+        places["others"] = np.flatnonzero(pairs[at][number + len(LINGUISTIC)])
+        rises = {
+            name: max(columns["fine-tuned", "weight", at][1][3][place] for place in where)
+            - max(columns["pre-trained", "weight", at][1][3][place] for place in where)
+            for name, where in places.items()
+            if len(where)
+        }
+        assert float(one.rise) == pytest.approx(rises.get("rise", math.nan), abs=6e-4, nan_ok=True)
+        above = rises["own"] - rises["others"] if "own" in rises else math.nan
+        assert float(one.above) == pytest.approx(above, abs=6e-4, nan_ok=True)
+    assert abs(found.rise).max() > 0.01 and abs(found.above).max() > 0.01
+
+
+def test_stripes_and_shares_by_loops(of_pairs):
+    study, found = of_pairs
+    words = study.words("MRPC", 0, 12)
+    columns, kinds = plain_received(study, words), list(map(plain_kinds, words))
+    for at, threshold, way in itertools.product(range(12), (1.5, 3.0), ("weight", "norm")):
+        border = threshold / words[at].length
+        for kind, where in kinds[at].items():
+            states = {
+                state: {
+                    (layer, head, place)
+                    for layer, head, place in itertools.product(range(3), range(4), where)
+                    if columns[state, way, at][layer][head][place] > border
+                }
+                for state in found.state.values
+            }
+            one = found.isel(example=at).sel(threshold=threshold, way=way, type=kind)
+            assert one.stripes.to_series().to_dict() == {s: len(of) for s, of in states.items()}
+            before, after = states["pre-trained"], states["fine-tuned"]
+            assert int(one.kept) == len(before & after)
+            others = [
+                (layer, other, place) in before
+                for layer, head, place in after
+                for other in {*range(4)} - {head}
+            ]
+            assert float(one.kept_by_others) == pytest.approx(sum(others) / 3)
+            assert int(one.tokens) == len(where)
+    assert found.kept.sum() > 0 and (found.kept < found.stripes.sel(state="fine-tuned")).any()
+    for at, state, layer in itertools.product(range(12), found.state.values, range(3)):
+        heads = columns[state, "weight", at][layer]
+        one = found.isel(example=at).sel(state=state, layer=layer + 1)
+        for kind in ("[CLS]", "[SEP]"):
+            share = np.mean([sum(of_head[place] for place in kinds[at][kind]) for of_head in heads])
+            assert float(one.by_layer.sel(destination=kind)) == pytest.approx(share, abs=6e-4)
+        largest_sep = np.mean(
+            [max(of_head[place] for place in kinds[at]["[SEP]"]) for of_head in heads]
+        )
+        assert float(one.largest_sep) == pytest.approx(largest_sep, abs=6e-4)
+        assert float(one.by_layer.sum()) == pytest.approx(1, abs=4e-3)

@@ -139,6 +139,67 @@ class Features:
         return np.where(np.isfinite(values), values, np.nan)
 
 
+TYPES = (*LINGUISTIC, *MARKS, "words")
+
+
+def types_of(annotated: AnnotatedInput) -> np.ndarray:
+    """Which wordpieces of an input are of each of :data:`TYPES`, shape (types, wordpieces).
+
+    Those of :data:`bertology_utils.annotation.inputs.TOKEN_TYPES`, and "words": all that are neither
+    special tokens nor punctuation. Each wordpiece is one of the last four.
+    """
+    of_marks = marks(annotated)
+    words = ~of_marks.any(axis=0)
+    return np.concatenate([token_types(annotated)[: len(LINGUISTIC)], of_marks, words[None]])
+
+
+class Received:
+    """Measurement: what every token receives from the average token, for every head: the mean of its column."""
+
+    def __init__(self) -> None:
+        self._columns: dict[int, list[np.ndarray]] = {}
+
+    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
+        """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""
+        columns = received(maps, batch).cpu().float()  # (examples, heads, tokens)
+        for index, real, of_heads in zip(batch.index, batch.mask.cpu(), columns, strict=True):
+            self._columns.setdefault(index, []).append(of_heads[:, real].numpy())
+
+    def compute(self) -> list[np.ndarray]:
+        """Per example of the data, shape (layers, heads, tokens); a head's sum to 1."""
+        return [np.stack(self._columns[index]) for index in sorted(self._columns)]
+
+
+def largest(columns: Sequence[np.ndarray], types: Sequence[np.ndarray]) -> np.ndarray:
+    """What the most attended token of each type receives (§4.4).
+
+    Args:
+        columns: per example, from :class:`Received`.
+        types: per example, from :func:`types_of` or :func:`match`.
+
+    Returns:
+        Shape (examples, types, layers, heads); NaN where an example has no token of the type.
+    """
+    values = np.full((len(columns), len(types[0]), *columns[0].shape[:2]), np.nan)
+    for at, (one, masks) in enumerate(zip(columns, types, strict=True)):
+        for kind in np.flatnonzero(masks.any(axis=1)):
+            values[at, kind] = one[..., masks[kind]].max(axis=2)
+    return values
+
+
+def stripes(columns: np.ndarray, thresholds: Sequence[float]) -> np.ndarray:
+    """Which columns of an input's maps are stripes: they receive more than so many times the uniform weight.
+
+    Args:
+        columns: of one example, from :class:`Received`.
+        thresholds: in multiples of 1 / tokens.
+
+    Returns:
+        Booleans of shape (thresholds, layers, heads, tokens).
+    """
+    return columns > np.reshape(thresholds, (-1, 1, 1, 1)) / columns.shape[2]
+
+
 def side_by_side(masks: Sequence[np.ndarray], batch: Batch) -> torch.Tensor:
     """Masks of a batch's examples, laid on their real tokens: shape (examples, kinds, tokens), False at padding.
 
