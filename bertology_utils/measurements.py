@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
+from scipy.special import softmax
 
+from . import sinks
 from .annotation.inputs import LINGUISTIC, TOKEN_TYPES, token_types
 from .attention import ByNorm, attention_maps, observe
 from .disabling.heads import TwinWords
@@ -407,6 +409,59 @@ def shared_words(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     return xr.Dataset({"excess": (("example", "layer", "head"), excess)}, axes(*excess.shape[1:]))
 
 
+# 7 · Value norms (Kobayashi et al., 2020)
+
+
+@measured(rows="rows", passes=lambda layers, heads: 8.0, block=10**6)
+def carried(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
+    """What heads carry from [CLS], [SEP], punctuation and words, by weight, by norm and by projection.
+
+    Shares and lengths of vectors of each example are means over a layer's heads; those of each head,
+    and the length of its output, are means over examples.
+    """
+    batches, tokenizer = study.batches(task, rows), study.tokenizer
+    types = [sinks.tokens_by_type(one, tokenizer).sum(dim=2).numpy() for one in batches]
+    places = np.argsort(np.concatenate([one.index for one in batches]))
+    states = {"pre-trained": study.untrained(task), "fine-tuned": study.classifier(task, run)}
+    each = [sinks.carried(one, batches, tokenizer, study.settings.seed) for one in states.values()]
+    share, length, output = (np.stack([one[name] for one in each]) for name in each[0])
+    values = {
+        "share": (("state", "example", "layer", "count", "type"), share.mean(axis=3)),
+        "share_of_head": (("state", "layer", "head", "count", "type"), share.mean(axis=1)),
+        "length": (("state", "example", "layer", "type"), length.mean(axis=3)),
+        "output": (("state", "layer", "head"), output.mean(axis=1)),
+        "tokens": (("example", "type"), np.concatenate(types)[places]),
+    }
+    names = {"state": list(states), "count": list(sinks.COUNTS), "type": list(sinks.TYPES)}
+    return xr.Dataset(values, axes(*output.shape[2:]) | names)
+
+
+@measured(rows="rows", passes=lambda layers, heads: 15.0)
+def cuts(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
+    """What a classifier answers with attention to a sink, or to words, cut from all heads; and how far the answer moves.
+
+    The distance is half the sum of the changes of the labels' probabilities, from 0 to 1; of a
+    regression the change of the score. The shares of all weights and of all norms that are cut are
+    means over layers, heads and tokens.
+    """
+    model, batches = study.classifier(task, run), study.batches(task, rows)
+    labels = study.labels(task, rows)
+    cut = sinks.cut_attention(model, batches, study.tokenizer, study.settings.seed)
+    after, whole = (
+        np.moveaxis(cut["outputs"], 0, 2),
+        cut["whole"],
+    )  # (sinks, cuts, examples, labels)
+    moved = abs(after - whole)
+    if whole.shape[-1] > 1:
+        moved = abs(softmax(after, axis=-1) - softmax(whole, axis=-1)) / 2
+    on = ("sink", "cut", "example")
+    values = {kind: ("example", one) for kind, one in judge(whole, labels).items()}
+    values |= {f"{kind}_cut": (on, one) for kind, one in judge(after, labels).items()}
+    values |= {"moved": (on, moved.sum(axis=-1)), "label": ("example", labels)}
+    values |= {name: (on, np.moveaxis(cut[name], 0, 2)) for name in ("weight", "norm")}
+    return xr.Dataset(values, {"sink": list(sinks.SINKS), "cut": list(sinks.CUTS)})
+
+
 # What `make measure` makes of every run, in this order.
 PLAN: tuple[tuple[Measurement, dict[str, str]], ...] = (
     (without_each_head, {}),
@@ -418,5 +473,7 @@ PLAN: tuple[tuple[Measurement, dict[str, str]], ...] = (
     (features, {}),
     (links, {}),
     (from_cls, {}),
+    (carried, {}),
+    (cuts, {}),
 )
 MEASUREMENTS = {one.name: one for one, _ in PLAN}

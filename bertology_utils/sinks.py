@@ -1,0 +1,293 @@
+"""Sinks, special tokens that receive much attention: what heads carry from them, and what a classifier answers without.
+
+A head adds to token i the sum over j of a_ij f(x_j), where f(x_j) is token j's value vector times the
+head's part of the output projection (:mod:`bertology_utils.attention.norms`).
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import nn
+
+from .attention import Batch
+from .attention.hooks import attention_hooks, unwrap
+from .attention.norms import ValueNorms, by_norm, exchange_lengths
+from .models import check
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+TYPES = ("[CLS]", "[SEP]", "punctuation", "words")
+# How a token's part in what a head gives is counted.
+COUNTS = ("weight", "norm", "lengths exchanged", "projection")
+
+
+def tokens_by_type(batch: Batch, tokenizer: PreTrainedTokenizerBase) -> torch.Tensor:
+    """True where a token is of a type, shape (examples, types, tokens), in the order of :data:`TYPES`; False at padding.
+
+    [CLS] is whatever token the tokenizer calls so (E5's is ``<s>``), [SEP] likewise (``</s>``).
+    Punctuation are wordpieces of punctuation marks alone; all others are words.
+    """
+    ids = batch.inputs["input_ids"]
+    marks = [one for one in ids.unique().tolist() if _is_punctuation(tokenizer.decode([one]))]
+    kinds = [ids == tokenizer.cls_token_id, ids == tokenizer.sep_token_id]
+    kinds.append(torch.isin(ids, torch.tensor(marks, dtype=ids.dtype, device=ids.device)))
+    words = ~torch.stack(kinds).any(dim=0)
+    return torch.stack([*kinds, words], dim=1) & batch.mask[:, None]
+
+
+def _is_punctuation(piece: str) -> bool:
+    signs = piece.removeprefix("##").strip()
+    return bool(signs) and all(unicodedata.category(one).startswith("P") for one in signs)
+
+
+# What is carried
+
+
+def carried(
+    model: PreTrainedModel,
+    batches: Sequence[Batch],
+    tokenizer: PreTrainedTokenizerBase,
+    seed: int,
+) -> dict[str, np.ndarray]:
+    """What every head of a model carries from each type of token, in every example.
+
+    Args:
+        model: encoder or classifier in evaluation mode.
+        batches: inputs.
+        tokenizer: the model's.
+        seed: of the exchange of lengths.
+
+    Returns:
+        "share", shape (examples, layers, heads, counts, types): of what each token receives, mean
+        over tokens; by weight a_ij, by norm a_ij ‖f(x_j)‖ with each row scaled to sum to 1, the same with
+        the lengths exchanged among an input's tokens, and by projection: what a_ij f(x_j) brings in the
+        direction of the head's output at i, summed over tokens i, as a share of the outputs' lengths
+        (Ferrando et al., 2022). Shares sum to 1 over types; those by projection can be negative.
+        "length", shape (examples, layers, heads, types): mean ‖f(x)‖, NaN where an example has no such
+        token. "output", shape (examples, layers, heads): mean length of the head's output.
+
+    Raises:
+        ValueError: see :class:`bertology_utils.attention.norms.ValueNorms`.
+    """
+    model = unwrap(model)
+    norms = ValueNorms(model)
+    rows: dict[int, tuple[np.ndarray, ...]] = {}  # by example
+    for batch in batches:
+        batch = batch.to(model.device)
+        types = tokens_by_type(batch, tokenizer).to(model.dtype)
+        queries = (batch.mask / batch.lengths[:, None]).to(model.dtype)  # sum to 1
+        layers: list[tuple[torch.Tensor, ...]] = []
+
+        def see(layer: int, maps: torch.Tensor) -> None:
+            f, lengths = norms.vectors, norms.lengths
+            direction = nn.functional.normalize(maps @ f, dim=3)  # of the head's outputs
+            parts = (
+                maps,
+                by_norm(maps, lengths),
+                by_norm(maps, exchange_lengths(layer, lengths, batch, seed)),
+                maps * (direction @ f.transpose(2, 3)),
+            )
+            received = [torch.einsum("ehqk,eq,etk->eht", one, queries, types) for one in parts]
+            output = received[3].sum(dim=2)
+            received[3] = received[3] / output[..., None]
+            own = torch.einsum("ehk,etk->eht", lengths, types) / types.sum(dim=2)[:, None]
+            layers.append((torch.stack(received, dim=2), own, output))
+
+        hooks = attention_hooks(model, observe=see, observe_values=norms.see)
+        with torch.inference_mode(), hooks:
+            model(**batch.inputs)
+        arrays = [torch.stack(one, dim=1).cpu().numpy() for one in zip(*layers, strict=True)]
+        rows |= dict(zip(batch.index, zip(*arrays, strict=True), strict=True))
+    ordered = zip(*(rows[at] for at in sorted(rows)), strict=True)
+    return dict(zip(("share", "length", "output"), map(np.stack, ordered), strict=True))
+
+
+# What is answered without
+
+SINKS = TYPES[:2]
+# By name: what is cut from every head's maps, and what gets it instead.
+CUTS = {
+    "sink dropped": ("sink", "nothing"),
+    "sink given to the rest": ("sink", "rest"),
+    "sink given to all alike": ("sink", "mean"),
+    "words dropped, equal weight": ("weight", "nothing"),
+    "words dropped, equal norm": ("norm", "nothing"),
+    "words dropped, equal sum": ("sum", "nothing"),
+    "sink dropped, last layer only": ("sink", "nothing"),
+}
+
+
+def cut_attention(
+    model: PreTrainedModel,
+    batches: Sequence[Batch],
+    tokenizer: PreTrainedTokenizerBase,
+    seed: int,
+) -> dict[str, np.ndarray]:
+    """What a classifier answers with attention to a sink, or to words, cut from every head's maps.
+
+    What is cut gets nothing instead, so that rows sum to less than 1; or it goes to the rest of the
+    row, in proportion, or to all tokens alike. Words are cut until, in each row of each head, as much
+    is gone as the sink has: as much weight, word by word; or from a random half of them, in
+    proportion, as much Σ a_ij ‖f(x_j)‖ ("norm"), or as long a ‖Σ a_ij f(x_j)‖ ("sum"). Where they have
+    less than that, all is cut.
+
+    Args:
+        model: a classifier in evaluation mode.
+        batches: inputs.
+        tokenizer: the model's.
+        seed: of the order in which words are cut.
+
+    Returns:
+        "whole", shape (examples, labels): its outputs as it is; "outputs", shape (examples, sinks,
+        cuts, labels); and the shares of all weights, and of all norms, that are cut, means over layers,
+        heads and tokens: "weight" and "norm", shape (examples, sinks, cuts). In the order of
+        :data:`SINKS` and :data:`CUTS`.
+
+    Raises:
+        ValueError: see :func:`bertology_utils.models.check` and
+            :class:`bertology_utils.attention.norms.ValueNorms`.
+    """
+    model = unwrap(model)
+    check(model, batches)
+    norms, last = ValueNorms(model), model.config.num_hidden_layers - 1
+    now: dict[str, torch.Tensor] = {}  # of the layer that is computed: its maps and its values
+
+    def see_values(layer: int, module: nn.Module, values: torch.Tensor) -> None:
+        norms.see(layer, module, values)
+        now["values"] = values
+
+    def see_maps(layer: int, maps: torch.Tensor) -> None:
+        now["maps"] = maps
+
+    rows: dict[int, tuple[np.ndarray, ...]] = {}  # by example
+    for batch in batches:
+        batch = batch.to(model.device)
+        types = tokens_by_type(batch, tokenizer)
+        words = types[:, TYPES.index("words")]
+        order = word_order(words, batch.index, seed)
+        outputs, shares = [], []
+        for sink in SINKS:
+            is_sink = types[:, TYPES.index(sink)]
+            for name, (what, instead) in CUTS.items():
+                measured: list[torch.Tensor] = []  # of each layer, (examples, 2)
+
+                def edit(layer: int, given: torch.Tensor) -> torch.Tensor:
+                    maps, values = now["maps"], now["values"]
+                    gone = part_to_cut(maps, norms, is_sink, words, order, what)
+                    if name.endswith("last layer only") and layer < last:
+                        gone = torch.zeros_like(maps)
+                    measured.append(_shares(maps, gone, norms.lengths, batch))
+                    kept = put_instead(maps, gone, batch, instead)
+                    return (kept.to(values.dtype) @ values).transpose(1, 2).to(given.dtype)
+
+                with attention_hooks(
+                    model, edit_outputs=edit, observe=see_maps, observe_values=see_values
+                ):
+                    outputs.append(_outputs(model, batch))
+                shares.append(torch.stack(measured).mean(dim=0))
+        cut, parts = torch.stack(outputs, dim=1), torch.stack(shares, dim=1)
+        arrays = _outputs(model, batch), cut.unflatten(1, (len(SINKS), -1)), *parts.unbind(dim=2)
+        rows |= dict(
+            zip(batch.index, zip(*(one.cpu().numpy() for one in arrays), strict=True), strict=True)
+        )
+    whole, after, weight, norm = (
+        np.stack(one) for one in zip(*(rows[at] for at in sorted(rows)), strict=True)
+    )
+    shape = after.shape[:3]
+    return {
+        "whole": whole,
+        "outputs": after,
+        "weight": weight.reshape(shape),
+        "norm": norm.reshape(shape),
+    }
+
+
+def part_to_cut(
+    maps: torch.Tensor,
+    norms: ValueNorms,
+    sink: torch.Tensor,
+    words: torch.Tensor,
+    order: torch.Tensor,
+    what: str,
+) -> torch.Tensor:
+    """The part of a layer's maps that goes; same shape.
+
+    Args:
+        maps: shape (examples, heads, tokens, tokens).
+        norms: of the layer.
+        sink, words: which tokens, shape (examples, tokens).
+        order: of the words, from :func:`word_order`.
+        what: "sink", or words by "weight", "norm" or "sum"; see :func:`cut_attention`.
+    """
+    to_sink, to_words = maps * sink[:, None, None], maps * words[:, None, None]
+    tiny = torch.finfo(maps.dtype).tiny
+    if what == "sink":
+        return to_sink
+    if what == "weight":
+        mass = torch.minimum(to_sink.sum(dim=3, keepdim=True), to_words.sum(dim=3, keepdim=True))
+        order = order[:, None, None].expand_as(maps)
+        in_order = to_words.gather(3, order)
+        # What is still to be cut when a word's turn comes.
+        left = (mass - (in_order.cumsum(dim=3) - in_order)).clamp(min=0)
+        return torch.zeros_like(maps).scatter(3, order, torch.minimum(in_order, left))
+    first = torch.arange(words.shape[1], device=words.device) < (words.sum(dim=1)[:, None] + 1) // 2
+    half = to_words * torch.zeros_like(words).scatter(1, order, first)[:, None, None]
+    if what == "norm":
+        wanted, there = (
+            torch.einsum("ehqk,ehk->ehq", one, norms.lengths)[..., None] for one in (to_sink, half)
+        )
+    else:
+        wanted, there = ((one @ norms.vectors).norm(dim=3, keepdim=True) for one in (to_sink, half))
+    return half * (wanted / there.clamp(min=tiny)).clamp(max=1)
+
+
+def put_instead(maps: torch.Tensor, gone: torch.Tensor, batch: Batch, instead: str) -> torch.Tensor:
+    """A layer's maps without what goes, and with "nothing", "rest" or "mean" instead; a row of which nothing is left stays empty."""
+    kept = maps - gone
+    if instead == "rest":
+        return kept / kept.sum(dim=3, keepdim=True).clamp(min=torch.finfo(maps.dtype).tiny)
+    if instead == "mean":
+        even = (batch.mask / batch.lengths[:, None])[:, None, None]
+        return kept + gone.sum(dim=3, keepdim=True) * even.to(maps.dtype)
+    return kept
+
+
+def word_order(words: torch.Tensor, index: Sequence[int], seed: int) -> torch.Tensor:
+    """Positions of each example's tokens, words first in a random order that follows from the seed and the example alone.
+
+    Args:
+        words: which tokens, shape (examples, tokens).
+        index: of the examples.
+        seed: of the orders.
+
+    Returns:
+        Same shape.
+    """
+    keys = torch.full(words.shape, 2.0, dtype=torch.float64)
+    for row, (number, own) in enumerate(zip(index, words.cpu(), strict=True)):
+        drawn = np.random.default_rng((seed, number)).random(int(own.sum()))
+        keys[row, own] = torch.from_numpy(drawn)
+    return keys.argsort(dim=1).to(words.device)
+
+
+def _shares(
+    maps: torch.Tensor, gone: torch.Tensor, lengths: torch.Tensor, batch: Batch
+) -> torch.Tensor:
+    """Shares of a layer's weights and of its norms that go, means over heads and real tokens; shape (examples, 2)."""
+    means = []
+    for sizes in (torch.ones_like(lengths), lengths):
+        of_rows, whole = (torch.einsum("ehqk,ehk->ehq", one, sizes) for one in (gone, maps))
+        shares = (of_rows / whole).mean(dim=1) * batch.mask  # (examples, tokens)
+        means.append(shares.sum(dim=1) / batch.lengths)
+    return torch.stack(means, dim=1)
+
+
+def _outputs(model: PreTrainedModel, batch: Batch) -> torch.Tensor:
+    with torch.inference_mode():
+        return model(**batch.inputs).logits

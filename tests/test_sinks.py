@@ -1,0 +1,227 @@
+"""What heads carry from sinks, and answers without: against plain loops over layers, heads, tokens."""
+
+import numpy as np
+import pytest
+import torch
+from conftest import random_classifier
+from scipy.special import softmax
+
+from bertology_utils import attention_maps, batches_of, load_tokenizer, sinks
+from bertology_utils.attention import vectors
+from bertology_utils.attention.batches import one_example
+from bertology_utils.measurements import carried, cuts
+from bertology_utils.study import Study
+
+PAIRS = [
+    ("The dog, old and tired, slept.", "It slept!"),
+    ("Rain.", "The bridge was closed because the river had risen"),
+    ("No", "yes"),
+]
+
+
+@pytest.fixture(scope="module")
+def case(tiny_bert):
+    """A classifier whose weights are large enough that heads differ; its tokenizer; and pairs."""
+    model, tokenizer = random_classifier(str(tiny_bert), "rte"), load_tokenizer(str(tiny_bert))
+    torch.manual_seed(3)
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if "encoder" in name and weight.dim() == 2:
+                weight.normal_(std=0.4)
+    return model.eval(), tokenizer, batches_of(PAIRS, tokenizer)
+
+
+def types_of(tokens):
+    """Places of [CLS], [SEP], punctuation and words, told by the strings."""
+    names = {"[CLS]": 0, "[SEP]": 1} | dict.fromkeys(".,!", 2)
+    return np.array([names.get(token, 3) for token in tokens])
+
+
+def alone(case, example):
+    """One pair without padding: its types, maps and f(x) of each layer as double precision."""
+    model, tokenizer, batches = case
+    batch = one_example(batches, example)
+    types = types_of(tokenizer.convert_ids_to_tokens(batch.inputs["input_ids"][0]))
+    maps = [one[0].double().numpy() for one in attention_maps(model, batch)]
+    f = [one[0].double().numpy() for one in vectors(model, batch)]
+    return batch, types, maps, f
+
+
+def test_types_are_told_by_the_tokens(case):
+    _, tokenizer, batches = case
+    for example in range(len(PAIRS)):
+        batch, types, *_ = alone(case, example)
+        (told,) = sinks.tokens_by_type(batch, tokenizer).int().argmax(dim=1).numpy()
+        np.testing.assert_array_equal(told, types)
+    for batch in batches:  # each token has one type, and padding none
+        told = sinks.tokens_by_type(batch, tokenizer).sum(dim=1)
+        assert torch.equal(told, batch.mask.long())
+
+
+def test_what_is_carried_equals_a_plain_loop(case):
+    made = sinks.carried(case[0], case[2], case[1], seed=1)
+    exchanged = sinks.COUNTS.index("lengths exchanged")
+    for example in range(len(PAIRS)):
+        _, types, maps, f = alone(case, example)
+        count = len(types)
+        for layer, head in np.ndindex(made["output"].shape[1:]):
+            a, vector = maps[layer][head], f[layer][head]
+            shares, outputs = np.zeros((3, 4)), 0.0
+            for i in range(count):
+                length = [np.linalg.norm(vector[j]) for j in range(count)]
+                norms = sum(a[i, j] * length[j] for j in range(count))
+                output = sum(a[i, j] * vector[j] for j in range(count))
+                outputs += np.linalg.norm(output) / count
+                for j in range(count):
+                    shares[0, types[j]] += a[i, j] / count
+                    shares[1, types[j]] += a[i, j] * length[j] / norms / count
+                    along = vector[j] @ output / np.linalg.norm(output)
+                    shares[2, types[j]] += a[i, j] * along / count
+            shares[2] /= outputs
+            place = example, layer, head
+            counted = np.delete(made["share"][place], exchanged, axis=0)
+            np.testing.assert_allclose(counted, shares, atol=2e-5)
+            np.testing.assert_allclose(made["output"][place], outputs, rtol=1e-4)
+            for kind in range(4):
+                mean = np.mean(np.array(length)[types == kind]) if kind in types else np.nan
+                np.testing.assert_allclose(made["length"][(*place, kind)], mean, rtol=1e-4)
+    np.testing.assert_allclose(made["share"].sum(axis=-1), 1, atol=1e-5)
+
+
+def part(a, vector, sink, half, words, what):
+    """The part of one row of a map that goes, in plain loops."""
+    gone = np.zeros(len(a))
+    if what == "sink":
+        gone[sink] = a[sink]
+    elif what == "weight":
+        left = a[sink].sum()
+        for j in words:
+            gone[j] = min(a[j], left)
+            left -= gone[j]
+    elif what == "norm":
+        wanted = sum(a[j] * np.linalg.norm(vector[j]) for j in sink)
+        there = sum(a[j] * np.linalg.norm(vector[j]) for j in half)
+        gone[half] = a[half] * min(1, wanted / there)
+    else:
+        wanted = np.linalg.norm(sum(a[j] * vector[j] for j in sink))
+        there = np.linalg.norm(sum(a[j] * vector[j] for j in half))
+        gone[half] = a[half] * min(1, wanted / there)
+    return gone
+
+
+@pytest.mark.parametrize("name", sinks.CUTS)
+@pytest.mark.parametrize("kind", [0, 1])
+def test_the_first_layer_cut_equals_a_plain_loop(case, name, kind):
+    """What goes and what stands instead, row by row, of maps that no cut has changed yet."""
+    what, instead = sinks.CUTS[name]
+    for example in range(len(PAIRS)):
+        batch, types, maps, f = alone(case, example)
+        is_sink, is_word = (torch.from_numpy(types == one)[None] for one in (kind, 3))
+        order = sinks.word_order(is_word, batch.index, seed=1)
+        words = order[0, : int(is_word.sum())].tolist()
+        assert sorted(words) == np.flatnonzero(types == 3).tolist()
+        half = words[: (len(words) + 1) // 2]
+        norms = type("Norms", (), {})()  # of the first layer, in the hidden size
+        norms.vectors = torch.from_numpy(f[0])[None]
+        norms.lengths = norms.vectors.norm(dim=3)
+        given = torch.from_numpy(maps[0])[None]
+        gone = sinks.part_to_cut(given, norms, is_sink, is_word, order, what)
+        kept = sinks.put_instead(given, gone, batch, instead)
+        for head, i in np.ndindex(maps[0].shape[:2]):
+            a = maps[0][head, i]
+            cut = part(a, f[0][head], np.flatnonzero(types == kind), half, words, what)
+            np.testing.assert_allclose(gone[0, head, i], cut, atol=1e-9)
+            plain = a - cut
+            if instead == "rest":
+                plain = plain / plain.sum()
+            elif instead == "mean":
+                plain = plain + cut.sum() / len(a)
+            np.testing.assert_allclose(kept[0, head, i], plain, atol=1e-9)
+
+
+def test_answers_without_the_sink_are_those_of_a_model_whose_sink_has_no_value(case):
+    """Dropped: as with the sink's value vector at zero; given to the rest: as masked before the softmax."""
+    model, tokenizer, batches = case
+    made = sinks.cut_attention(model, batches, tokenizer, seed=1)
+    names = list(sinks.CUTS)
+    layers = model.bert.encoder.layer
+    for example in range(len(PAIRS)):
+        batch, types, *_ = alone(case, example)
+        with torch.inference_mode():
+            whole = model(**batch.inputs).logits[0]
+        np.testing.assert_allclose(made["whole"][example], whole, atol=1e-4)
+        for kind in (0, 1):
+            is_sink = torch.from_numpy(types == kind)
+            for name, those in (
+                ("sink dropped", layers),
+                ("sink dropped, last layer only", layers[-1:]),
+            ):
+                hooks = [
+                    layer.attention.self.value.register_forward_hook(
+                        lambda module, inputs, output, is_sink=is_sink: output * ~is_sink[:, None]
+                    )
+                    for layer in those
+                ]
+                with torch.inference_mode():
+                    plain = model(**batch.inputs).logits[0]
+                for hook in hooks:
+                    hook.remove()
+                after = made["outputs"][example, kind, names.index(name)]
+                np.testing.assert_allclose(after, plain, atol=1e-4)
+            masked = batch.inputs | {"attention_mask": (~is_sink[None]).long()}
+            with torch.inference_mode():
+                plain = model(**masked).logits[0]
+            after = made["outputs"][example, kind, names.index("sink given to the rest")]
+            np.testing.assert_allclose(after, plain, atol=1e-4)
+
+
+def test_padding_changes_nothing(case):
+    model, tokenizer, batches = case
+    together = sinks.cut_attention(model, batches, tokenizer, seed=1)
+    carried_together = sinks.carried(model, batches, tokenizer, seed=1)
+    for example in range(len(PAIRS)):
+        batch = one_example(batches, example)
+        one = sinks.cut_attention(model, [batch], tokenizer, seed=1)
+        for name, values in one.items():
+            np.testing.assert_allclose(together[name][example], values[0], atol=2e-5)
+        for name, values in sinks.carried(model, [batch], tokenizer, seed=1).items():
+            np.testing.assert_allclose(carried_together[name][example], values[0], atol=2e-4)
+
+
+def test_the_measurements_keep_them_under_their_names(
+    tiny_bert, tiny_classifier, monkeypatch, tmp_path
+):
+    for place in ("OUTPUT", "RESULTS", "MEASURED"):
+        monkeypatch.setenv(f"BERTOLOGY_{place}", str(tmp_path / place))
+    monkeypatch.setattr(Study, "fingerprint", lambda *_: "x")
+    given = {"model": str(tiny_bert), "data": "embedded", "rows": 8}
+    study = Study.of("e5", "mrpc", checkpoint={"mrpc": str(tiny_classifier)}, **given)
+    batches, model = study.batches("MRPC"), study.classifier("MRPC")
+
+    kept = carried(study, "MRPC", 1)
+    made = sinks.carried(model, batches, study.tokenizer, study.settings.seed)
+    tuned, names = kept.sel(state="fine-tuned"), ("count", "type")
+    share = made["share"].mean(axis=2)  # (examples, layers, counts, types)
+    assert tuned.share.dims == ("example", "layer", *names) and tuned.sizes["example"] == 8
+    np.testing.assert_allclose(tuned.share, share, atol=1e-3)
+    np.testing.assert_allclose(tuned.share_of_head, made["share"].mean(axis=0), atol=1e-3)
+    lengths = {}
+    for batch in batches:
+        lengths |= dict(zip(batch.index, batch.lengths.tolist(), strict=True))
+    assert kept.tokens.sum("type").values.tolist() == [lengths[at] for at in range(8)]
+    assert (kept.tokens.sel(type="[CLS]") == 1).all() and (kept.tokens.sel(type="[SEP]") == 2).all()
+
+    whole = cuts(study, "MRPC", 1)
+    cut = sinks.cut_attention(model, batches, study.tokenizer, study.settings.seed)
+    p, q = (softmax(cut[name], axis=-1) for name in ("whole", "outputs"))
+    for example, (at, sink), (number, name) in (
+        (example, sink, one)
+        for example in range(8)
+        for sink in enumerate(sinks.SINKS)
+        for one in enumerate(sinks.CUTS)
+    ):
+        one = whole.isel(example=example).sel(sink=sink, cut=name)
+        plain = sum(abs(q[example, at, number] - p[example])) / 2
+        np.testing.assert_allclose(one.moved, plain, atol=1e-3)
+        assert one.right_cut == (q[example, at, number].argmax() == one.label)
+        np.testing.assert_allclose(one.weight, cut["weight"][example, at, number], atol=1e-3)
