@@ -11,12 +11,15 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 import xarray as xr
 from scipy.special import softmax
 
 from . import sinks
 from .annotation.inputs import LINGUISTIC, TOKEN_TYPES, token_types
-from .attention import ByNorm, attention_maps, observe
+from .attention import Batch, ByNorm, attention_maps, observe, received
+from .attention.batches import batches_of
+from .attention.hooks import shape_of
 from .disabling.heads import TwinWords
 from .disabling.masking import all_heads, disable_heads
 from .disabling.sweep import sweep
@@ -32,6 +35,7 @@ from .features.measure import (
     stripes,
     types_of,
 )
+from .links.dependencies import points_at
 from .links.measure import LINK_TYPES, TokenLinkAttention, borrow, find_links, link_counts
 from .models import predict_logits
 from .store import Measurement, measured
@@ -462,6 +466,80 @@ def cuts(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     return xr.Dataset(values, {"sink": list(sinks.SINKS), "cut": list(sinks.CUTS)})
 
 
+# 8 · The pre-trained encoder
+
+LONGEST = 128  # wordpieces; longer sentences of the treebank are left out, longer pairs are cut
+
+
+@measured(rows="sentences", passes=lambda layers, heads: 1.0, of="treebank", axis="word")
+def pointing(study: Study, rows: slice, start: str = "pre-trained") -> xr.Dataset:
+    """Which other word of its sentence each word attends to most, by head, and which is its governor: offsets in words.
+
+    The governor's offset is 0 where there is none to find: of a root, of a word that is written as
+    one with its governor, in sentences that are left out. ``place`` counts the written words of a
+    sentence, and ``sentence`` those of the treebank.
+    """
+    model, parts = study.encoder(start), []
+    for number, one in enumerate(study.sentences(rows), start=rows.start):
+        (sentence,) = one.sentences
+        place = np.array(sentence.written)
+        head = np.array([word.head for word in sentence.words])
+        attended = np.zeros((*shape_of(model), len(place)), np.int8)
+        governor = np.zeros(len(place), np.int8)
+        if one.length <= LONGEST and not one.lost:
+            batch = Batch({"input_ids": torch.tensor([one.ids])}, [0])
+            maps = torch.cat(attention_maps(model, batch)).cpu()
+            attended[:] = points_at(maps, sentence)[..., place] - place
+            governor[:] = np.where(head < 0, 0, place[head] - place)
+        values = {
+            "attended": (("layer", "head", "word"), attended),
+            "governor": ("word", governor),
+            "relation": ("word", [word.deprel for word in sentence.words]),
+            "upos": ("word", [word.upos for word in sentence.words]),
+            "place": ("word", place.astype(np.int16)),
+            "sentence": ("word", np.full(len(place), number, np.int16)),
+        }
+        parts.append(xr.Dataset(values, axes(*attended.shape[:2])))
+    return xr.concat(parts, "word", data_vars="minimal")
+
+
+SPECIAL = ("[CLS]", "[SEP]", "largest [SEP]")  # a pair has two of [SEP], or more
+
+
+@measured(rows="rows", passes=lambda layers, heads: 3.0, of="treebank")
+def special_tokens(study: Study, rows: slice) -> xr.Dataset:
+    """How much of its attention the average token gives to [CLS] and to [SEP], by head: in sentences, and in pairs of them.
+
+    A pair is a sentence of the treebank and the one that comes next. Of several [SEP] there is the sum
+    and the largest. ``even`` is what each would be if a token gave all tokens the same.
+    """
+    model, tokenizer, texts = study.encoder(), study.tokenizer, study.texts(rows)
+    pairs = [*zip(texts, texts[1:] + texts[:1], strict=True)]
+    inputs: dict[str, Any] = {"one sentence": texts, "two sentences": pairs}
+
+    def on_special(received: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+        cls, sep = (
+            torch.where((ids == one)[:, None, None], received, 0)
+            for one in (tokenizer.cls_token_id, tokenizer.sep_token_id)
+        )  # (examples, layers, heads, tokens)
+        return torch.stack([cls.sum(-1), sep.sum(-1), sep.amax(-1)]).cpu()
+
+    shape = len(inputs), len(SPECIAL), len(texts)
+    weight, even = np.empty((*shape, *shape_of(model))), np.empty((*shape, 1, 1))
+    for at, several in enumerate(inputs.values()):
+        for batch in batches_of(several, tokenizer, max_length=LONGEST):
+            batch = batch.to(model.device)
+            ids, maps = batch.inputs["input_ids"], attention_maps(model, batch)
+            by_layer = torch.stack([received(one, batch) for one in maps], dim=1)
+            weight[at][:, batch.index] = on_special(by_layer, ids)
+            share = batch.mask / batch.lengths[:, None]
+            even[at][:, batch.index] = on_special(share[:, None, None], ids)
+    axis = ("input", "token", "example")
+    values = {"weight": ((*axis, "layer", "head"), weight), "even": (axis, even[..., 0, 0])}
+    names = {"input": list(inputs), "token": list(SPECIAL)}
+    return xr.Dataset(values, names | axes(*shape_of(model)))
+
+
 # What `make measure` makes of every run, in this order.
 PLAN: tuple[tuple[Measurement, dict[str, str]], ...] = (
     (without_each_head, {}),
@@ -475,5 +553,8 @@ PLAN: tuple[tuple[Measurement, dict[str, str]], ...] = (
     (from_cls, {}),
     (carried, {}),
     (cuts, {}),
+    (pointing, {}),
+    (pointing, {"start": "random"}),
+    (special_tokens, {}),
 )
 MEASUREMENTS = {one.name: one for one, _ in PLAN}

@@ -17,7 +17,7 @@ import os
 import platform
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
@@ -42,8 +42,7 @@ class Measurement:
     """A measurement: a function, and how what it returns is kept.
 
     Attributes:
-        function: of a study, a task, a run, a slice of the rows, and options; returns a Dataset
-            with an axis ``example``.
+        function: of a study, a task, a run, a slice of the rows, and options; returns a Dataset.
         rows: the study's entry that says how many rows it takes; or, by an option's value, another
             entry.
         version: raised when the meaning of what it returns changes.
@@ -54,6 +53,8 @@ class Measurement:
         of: what its rows are: those of a "task", or sentences of the "treebank" or of "framenet".
             The latter two need no fine-tuning: the function takes a study, a slice and options.
         annotated: whether it depends on the study's annotation of words.
+        axis: the axis of what it returns that grows from block to block; "example", or what
+            sentences are made of.
     """
 
     function: Callable[..., xr.Dataset]
@@ -64,6 +65,7 @@ class Measurement:
     pairs: bool = False
     of: str = "task"
     annotated: bool = False
+    axis: str = "example"
 
     def __post_init__(self) -> None:
         """Look like the function."""
@@ -169,7 +171,7 @@ class Measurement:
                 one = self.function(*case, slice(start, stop), **self.options(options))
                 write(part, one.assign_attrs(seconds=time.monotonic() - begun))
             made.append(xr.load_dataset(part, engine="h5netcdf"))
-        whole = xr.concat(made, "example", data_vars="minimal", coords="minimal", compat="override")
+        whole = xr.concat(made, self.axis, data_vars="minimal", coords="minimal", compat="override")
         attributes = {
             "settings": json.dumps(asked, sort_keys=True),
             "seconds": round(sum(one.attrs["seconds"] for one in made)),
@@ -200,10 +202,11 @@ def measured(
     pairs: bool = False,
     of: str = "task",
     annotated: bool = False,
+    axis: str = "example",
 ) -> Callable[[Callable[..., xr.Dataset]], Measurement]:
     """Make a function a :class:`Measurement`, with these attributes."""
     return lambda function: Measurement(
-        function, rows, version, block, passes, pairs, of, annotated
+        function, rows, version, block, passes, pairs, of, annotated, axis
     )
 
 
@@ -239,9 +242,12 @@ def write(path: Path, values: xr.Dataset) -> None:
         name: one.astype(np.float16) if one.dtype.kind == "f" else one
         for name, one in values.items()
     }
-    packing = {
+    packing: dict[Hashable, dict[str, Any]] = {
         name: {"compression": "gzip", "compression_opts": 9, "shuffle": True} for name in small
     }
+    for name, one in small.items():  # texts as rows of letters, which are packed like numbers
+        if one.dtype.kind == "U":
+            packing[name]["dtype"] = "S1"
     temporary = path.with_name(f".{path.name}-{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-    from .annotation.annotators import Annotator
+    from .annotation.annotators import Annotated, Annotator
     from .annotation.inputs import AnnotatedInput
     from .attention import Batch
     from .claims import Claims
@@ -107,7 +107,9 @@ class Study:
         return [task.title for task in parse_tasks(self.settings.tasks)]
 
     def count(self, entry: str, task: str) -> int:
-        """An entry that may differ by task, such as a number of rows."""
+        """An entry that may differ by task, such as a number of rows; of the treebank and FrameNet it is one number."""
+        if task in ("treebank", "framenet"):
+            return int(getattr(self.settings, entry))
         return self.settings.of_task(entry, get_task(task))
 
     def deciding(self, task: str) -> dict[str, Any]:
@@ -216,20 +218,30 @@ class Study:
         return annotate_inputs(rows, fields, self.tokenizer, longest, self._annotator)
 
     @cached_property
-    def _treebank(self) -> list[AnnotatedInput]:
-        from .annotation.annotators import Annotator, sentences_of
-        from .annotation.inputs import annotate_inputs
+    def _bank(self) -> dict[str, Annotated]:
+        """The treebank's sentences by their text, in a fixed random order."""
+        from .annotation.annotators import sentences_of
         from .corpora import GLUE
 
         place = self._place("treebank")
         bank = sentences_of(GLUE / "MRPC" / "dev.conllu.gz" if place == "embedded" else place)
         texts = sorted(bank.sentences)
         order = np.random.default_rng(self.settings.seed).permutation(len(texts))
-        annotator = Annotator(
-            bank.name, False, lambda texts: [bank.sentences[one] for one in texts]
-        )
-        rows = {"sentence": [texts[at] for at in order]}
+        return {texts[at]: bank.sentences[texts[at]] for at in order}
+
+    @cached_property
+    def _treebank(self) -> list[AnnotatedInput]:
+        from .annotation.annotators import Annotator
+        from .annotation.inputs import annotate_inputs
+
+        annotator = Annotator("treebank", False, lambda texts: [self._bank[one] for one in texts])
+        rows = {"sentence": list(self._bank)}
         return annotate_inputs(rows, ["sentence"], self.tokenizer, None, annotator)
+
+    def texts(self, part: slice | int = ALL) -> list[str]:
+        """Sentences of the treebank as they are written, in the order of :meth:`sentences`."""
+        part = slice(part if part != ALL else None) if isinstance(part, int) else part
+        return list(self._bank)[part]
 
     def sentences(self, part: slice | int = ALL) -> list[AnnotatedInput]:
         """Sentences of the treebank in a fixed random order, among their wordpieces; a number of the first ones, or a slice."""

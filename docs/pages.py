@@ -382,8 +382,12 @@ def measurements(root: Path, _: str) -> list[str]:
         if not several:
             continue
         first, sizes = several[0], [path.stat().st_size for path in folder.glob("*.nc")]
-        of_task = Counter(json.loads(one.attrs["settings"])["task"] for one in several)
-        rows = sorted({one.sizes["example"] for one in several})
+        settings = [json.loads(one.attrs["settings"]) for one in several]
+        of_task = Counter(
+            next(one[of] for of in ("task", "treebank", "framenet") if of in one)
+            for one in settings
+        )
+        rows = sorted({one.sizes.get("example", one.sizes.get("word")) for one in several})
         values = (f"`{name}` ({', '.join(map(str, one.dims))})" for name, one in first.items())
         lines.append(
             (

@@ -146,6 +146,26 @@ class Pointing:
         return Arcs(np.array(numbers, int), np.array(offsets, int), whole, rules)
 
 
+def points_at(maps: torch.Tensor, sentence: PlacedSentence) -> np.ndarray:
+    """The written word of a sentence, from 0, at which each head points from every one: to which it attends most, itself apart.
+
+    Args:
+        maps: of the input, shape (…, tokens, tokens).
+        sentence: with all of its wordpieces.
+
+    Returns:
+        Shape (…, written words).
+    """
+    first, last = sentence.span
+    own = slice(first, last + 1)
+    member = torch.zeros(max(sentence.written) + 1, last + 1 - first, dtype=maps.dtype)
+    for word, pieces in zip(sentence.written, sentence.pieces, strict=True):
+        member[word, [at - first for at in pieces]] = 1  # (written words, wordpieces)
+    words = member / member.sum(dim=1, keepdim=True) @ maps[..., own, own] @ member.T
+    words.diagonal(dim1=-2, dim2=-1).fill_(-1)
+    return words.argmax(dim=-1).numpy()
+
+
 class _Sentence:
     """What a whole sentence needs to be scored: words to wordpieces, and its arcs."""
 
@@ -154,22 +174,12 @@ class _Sentence:
         self.dependents = np.array([dependent for dependent, _, _ in arcs], dtype=int)
         self.heads = np.array([head for _, head, _ in arcs], dtype=int)
         self.labels = [label for *_, label in arcs]
-        first, last = sentence.span
-        self.own = slice(first, last + 1)
-        written = sentence.written
-        # (written words, wordpieces of the sentence)
-        self.member = torch.zeros(max(written) + 1, last + 1 - first)
-        for word, pieces in zip(written, sentence.pieces, strict=True):
-            self.member[word, [at - first for at in pieces]] = 1
+        self.sentence = sentence
         self.by_rule = self._right(nearest_words(sentence))
 
     def hits(self, maps: torch.Tensor) -> np.ndarray:
         """Shape (ways, arcs, heads), for one layer's maps of the example, (heads, tokens, tokens)."""
-        from_words = (self.member / self.member.sum(dim=1, keepdim=True)).to(maps.dtype)
-        # (heads, words, words)
-        words = from_words @ maps[:, self.own, self.own] @ self.member.T.to(maps.dtype)
-        words.diagonal(dim1=1, dim2=2).fill_(-1)  # a word does not point at itself
-        return self._right(words.argmax(dim=2).numpy())
+        return self._right(points_at(maps, self.sentence))
 
     def _right(self, points_at: np.ndarray) -> np.ndarray:
         """Which arcs are found, (ways, arcs, pointers), by the word at which each one points, (pointers, words)."""
