@@ -70,6 +70,15 @@ def judge(outputs: np.ndarray, labels: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
+GROUPS = 40  # of rows, at most: a value of every row, type and head would take too much room
+
+
+def in_groups(values: xr.Dataset) -> Any:
+    """Rows in groups of neighbours, which are examples where single rows would be too many; ``mean()`` or ``sum()`` follows."""
+    size = max(1, -(-values.sizes["example"] // GROUPS))
+    return values.coarsen(example=size, boundary="pad")
+
+
 # 3 · Fine-tuning drift (§4.3)
 
 
@@ -142,7 +151,6 @@ THRESHOLDS = (1.5, 2.0, 3.0, 5.0, 10.0)  # from which on a column is a stripe, t
 TURNED = ("nouns", "objects", "negation")  # to which the paper saw heads turn
 WAYS = ("weight", "norm")
 BEFORE, AFTER, RANDOM = "pre-trained", "fine-tuned", "random weights"
-DECIMALS = 3  # of single examples' values, or they would take too much room
 Seen = dict[str, dict[str, Any]]  # by state what tokens receive, by way; and their "flow"
 
 
@@ -151,8 +159,9 @@ def features(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     """What types of token receive, pre-trained, fine-tuned and with random weights, by weight and by norm (§4.4).
 
     A token receives the mean of its column in a map. One pass of each model gives all of it; see
-    :func:`weights_on_types`, :func:`shares_by_layer` and :func:`count_stripes`. All rows are one
-    block, since words are matched by how frequent they are in all of them.
+    :func:`weights_on_types`, :func:`shares_by_layer` and :func:`count_stripes`. An example is the
+    mean of a group of rows, 40 groups at most. All rows are one block, since words are matched by
+    how frequent they are in all of them.
     """
     words, batches = study.words(task, rows.start, rows.stop), study.batches(task, rows)
     models = {
@@ -171,14 +180,14 @@ def features(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
         shares_by_layer(seen, types),
         count_stripes(seen, types),
     ]
-    return xr.merge(parts)
+    return in_groups(xr.merge(parts).astype(float)).mean()
 
 
 def weights_on_types(seen: Seen, types: list[np.ndarray], matched: list[np.ndarray]) -> xr.Dataset:
     """What each head gives the most attended token of each type.
 
-    ``mean`` and ``spread`` (standard deviation) over the ``count`` of examples that have the type. Of
-    each example, and by weight: ``rise``, what fine-tuning adds for a type to which the paper saw
+    ``mean`` and ``spread`` (standard deviation) over the ``count`` of rows that have the type. Of
+    each row, and by weight: ``rise``, what fine-tuning adds for a type to which the paper saw
     heads turn; and ``above``, how much more it adds for these words than for their matched words.
     """
     values = np.array([[largest(seen[state][way], types) for way in WAYS] for state in seen])
@@ -198,8 +207,8 @@ def weights_on_types(seen: Seen, types: list[np.ndarray], matched: list[np.ndarr
             "mean": weight.mean("example"),
             "spread": weight.std("example", ddof=1),
             "count": before.isel(layer=0, head=0, drop=True).count("example"),
-            "rise": rise.round(DECIMALS),
-            "above": above.round(DECIMALS),
+            "rise": rise,
+            "above": above,
         }
     )
 
@@ -215,8 +224,8 @@ def shares_by_layer(seen: Seen, types: list[np.ndarray]) -> xr.Dataset:
     of_one = [largest(seen[state]["weight"], sep)[:, 0].mean(axis=2) for state in seen]
     axis = ("state", "example", "layer")
     values = {
-        "by_layer": ((*axis, "destination"), shares.round(DECIMALS)),
-        "largest_sep": (axis, np.stack(of_one).round(DECIMALS)),
+        "by_layer": ((*axis, "destination"), shares),
+        "largest_sep": (axis, np.stack(of_one)),
     }
     layers = range(1, shares.shape[2] + 1)
     names = {"state": list(seen), "layer": layers, "destination": list(DESTINATIONS)}
@@ -249,7 +258,6 @@ def count_stripes(seen: Seen, types: list[np.ndarray]) -> xr.Dataset:
 
 # 5 · Token-to-token attention (§4.5)
 
-GROUPS = 40  # of rows, at most: a value of every row, kind of link and head would be too many
 ABOVE = ("nothing", "places", "places, popularity off", "rivals")
 
 
@@ -285,8 +293,7 @@ def links(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     }
     names = {"state": list(states), "above": list(ABOVE), "kind": list(LINK_TYPES)}
     coordinates = axes(*neighbours[0].shape[1:3]) | names | {"side": ["before", "after"]}
-    size = max(1, -(-len(inputs) // GROUPS))
-    grouped = xr.Dataset(values, coordinates).coarsen(example=size, boundary="pad")
+    grouped = in_groups(xr.Dataset(values, coordinates))
     totals = grouped.sum()[["number", "adjacent", "forwards"]].astype(int)
     return grouped.mean().assign(totals)
 

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
+import xarray as xr
 from plain import TASKS, measured, replay
 from precision import forward_tolerance, sum_tolerance
 
@@ -32,7 +33,7 @@ from bertology_utils.features.measure import (
     token_masks,
 )
 from bertology_utils.glue import TASKS as GLUE
-from bertology_utils.measurements import features
+from bertology_utils.measurements import features, in_groups
 from bertology_utils.statistics import many_test
 from bertology_utils.verdicts import CLAIMS, FAILS, HOLDS, WEIGHT, judge
 
@@ -418,3 +419,14 @@ def test_stripes_and_shares_by_loops(of_pairs):
         )
         assert float(one.largest_sep) == pytest.approx(largest_sep, abs=6e-4)
         assert float(one.by_layer.sum()) == pytest.approx(1, abs=4e-3)
+
+
+def test_groups_of_rows_are_means_of_neighbours_and_skip_what_rows_lack():
+    values = xr.Dataset({"a": ("example", np.arange(90.0)), "b": ("example", np.full(90, np.nan))})
+    values.b[4] = 7.0
+    found = in_groups(values.assign(c=("type", [1.0]))).mean()
+    assert found.sizes["example"] == 30 and found.c.values == [1]
+    np.testing.assert_allclose(found.a, np.arange(1, 90, 3))
+    assert found.b[1] == 7 and found.b.isnull().sum() == 29
+    assert in_groups(values.isel(example=slice(40))).mean().sizes["example"] == 40
+    assert in_groups(values.isel(example=slice(41))).mean().sizes["example"] == 21
