@@ -7,23 +7,28 @@ on axes. Estimates, tests and figures are computed on the pages.
 
 from __future__ import annotations
 
+import copy
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 import xarray as xr
 from scipy.special import softmax
+from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from . import sinks
 from .annotation.inputs import LINGUISTIC, TOKEN_TYPES, token_types
 from .attention import Batch, ByNorm, attention_maps, observe, received
 from .attention.batches import batches_of
-from .attention.hooks import shape_of
+from .attention.hooks import attention_hooks, shape_of
 from .disabling.heads import TwinWords
 from .disabling.masking import all_heads, disable_heads
 from .disabling.sweep import sweep
-from .drift.measure import compare_maps
 from .features.measure import (
     DESTINATIONS,
     TYPES,
@@ -37,7 +42,7 @@ from .features.measure import (
 )
 from .links.dependencies import points_at
 from .links.measure import LINK_TYPES, TokenLinkAttention, borrow, find_links, link_counts
-from .models import predict_logits
+from .models import classifier_inputs, predict_logits
 from .store import Measurement, measured
 
 if TYPE_CHECKING:
@@ -82,67 +87,197 @@ def in_groups(values: xr.Dataset) -> Any:
 # 3 · Fine-tuning drift (§4.3)
 
 
-@measured(rows="rows", passes=lambda layers, heads: 3.0)
-def drift(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
-    """How alike a head's attention maps are before and after fine-tuning, and in two fine-tuning runs: cosines (§4.3)."""
-    tuned, others = study.classifier(task, run), study.runs(task)
-    comparisons = {"before": (tuned, study.untrained(task))}
-    if len(others) > 1:
-        comparisons["another run"] = (tuned, study.classifier(task, run % len(others) + 1))
-    alike = compare_maps(comparisons, study.batches(task, rows))
-    values = np.stack(list(alike.values()))  # (comparisons, examples, layers, heads)
-    coordinates = axes(*values.shape[2:]) | {"comparison": list(alike)}
-    return xr.Dataset({"cosine": (("comparison", "example", "layer", "head"), values)}, coordinates)
+@measured(rows="rows", passes=lambda layers, heads: 4.0)
+def drift(study: Study, task: str, run: int, rows: slice, start: str = "pre-trained") -> xr.Dataset:
+    """How far attention maps are apart before and after fine-tuning, in two fine-tuning runs, and with queries and keys reset (§4.3).
+
+    Of two maps ``distance`` is 1 minus the cosine of all their weights, and ``moved`` the share of a
+    token's attention that lies elsewhere, mean over tokens; both are means over the heads of a layer,
+    and ``distance_of_head`` is that of each head before and after. ``start`` "random": of a
+    fine-tuning that began with random weights, before and after.
+    """
+    before, tuned = study.untrained(task, run, start), study.classifier(task, run, start)
+    comparisons, others = {"before": (before, tuned)}, study.runs(task)
+    if start == "pre-trained":
+        partly = study.classifier(task, run)
+        copy_weights(before, partly, weight_groups(partly)["queries and keys"])
+        comparisons["before, queries and keys reset"] = (before, partly)
+        if len(others) > 1:
+            another = study.classifier(task, run % len(others) + 1)
+            comparisons["another run"] = (another, tuned)
+    parts, order = [], []
+    for batch in study.batches(task, rows):
+        batch = batch.to(tuned.device)
+        models = {id(one): one for pair in comparisons.values() for one in pair}
+        maps = {key: attention_maps(model, batch) for key, model in models.items()}
+        pairs = [(maps[id(one)], maps[id(other)]) for one, other in comparisons.values()]
+        parts.append(np.stack([compare_maps(*pair, batch) for pair in pairs], axis=1))
+        order += batch.index
+    alike = np.concatenate(parts, axis=2)[:, :, np.argsort(order)]
+    values = {
+        name: (("comparison", "example", "layer"), one.mean(axis=3))
+        for name, one in zip(("distance", "moved"), alike, strict=True)
+    }
+    values["distance_of_head"] = (("example", "layer", "head"), alike[0, 0])
+    return xr.Dataset(values, axes(*alike.shape[3:]) | {"comparison": list(comparisons)})
 
 
-@measured(rows="rows", passes=lambda layers, heads: 2 * layers + 5)
+def compare_maps(some: list[torch.Tensor], others: list[torch.Tensor], batch: Batch) -> np.ndarray:
+    """Of two models' maps 1 minus the cosine, and the share of attention that lies elsewhere; (2, examples, layers, heads)."""
+    real, compared = batch.mask[:, None, :, None], []
+    for pair in zip(some, others, strict=True):  # layer by layer
+        one, other = (maps.double() * real for maps in pair)  # without the rows of padding
+        lengths = (one.square().sum((2, 3)) * other.square().sum((2, 3))).sqrt()
+        moved = (one - other).abs().sum((2, 3)) / 2 / real.sum((2, 3))
+        compared.append(torch.stack([1 - (one * other).sum((2, 3)) / lengths, moved]))
+    return torch.stack(compared, dim=2).cpu().numpy()
+
+
+@measured(rows="rows", passes=lambda layers, heads: 2 * layers + 14)
 def reset(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
-    """What a classifier answers with groups of weights reset to their values before fine-tuning (§4.3).
+    """What a classifier answers with groups of its weights, or with its attention maps, as before fine-tuning (§4.3).
 
-    Groups are "none", each layer, each pair of neighbouring layers, all but the last two layers; and
-    of all layers the queries and keys, the values and outputs, and the feed-forward parts.
+    Groups of weights: see :func:`weight_groups`. In a group of "maps" some layers, or all, use the
+    attention maps that the encoder before fine-tuning has of the same input.
     """
     batches, labels = study.batches(task, rows), study.labels(task, rows)
-    model, before = study.classifier(task, run), study.untrained(task).state_dict()
-    tuned = {name: weight.clone() for name, weight in model.state_dict().items()}
-    groups = weight_groups(model)
-    outputs = []
-    for names in groups.values():
-        model.load_state_dict({name: before[name] for name in names}, strict=False)
-        outputs.append(predict_logits(model, batches))
-        model.load_state_dict({name: tuned[name] for name in names}, strict=False)
-    judged = {
-        kind: (("group", "example"), one) for kind, one in judge(np.stack(outputs), labels).items()
-    }
-    return xr.Dataset(judged | {"label": ("example", labels)}, {"group": list(groups)})
+    model, before = study.classifier(task, run), study.untrained(task)
+    tuned, outputs = copy.deepcopy(model), {}
+    for group, names in weight_groups(model).items():
+        copy_weights(before, model, names)
+        outputs[group] = predict_logits(model, batches)
+        copy_weights(tuned, model, names)
+    outputs |= with_maps_of(before, model, batches)
+    stacked = np.stack([*outputs.values()])  # (groups, examples, labels)
+    judged = {kind: (("group", "example"), one) for kind, one in judge(stacked, labels).items()}
+    return xr.Dataset(judged | {"label": ("example", labels)}, {"group": list(outputs)})
+
+
+def copy_weights(source: PreTrainedModel, target: PreTrainedModel, names: list[str]) -> None:
+    """Give a model some weights of another one."""
+    weights = source.state_dict()
+    target.load_state_dict({name: weights[name] for name in names}, strict=False)
+
+
+def layer_pairs(layers: int) -> dict[str, range]:
+    """Pairs of neighbouring layers, counted from 0, by a name that counts from 1: "1 to 2"."""
+    return {f"{at + 1} to {at + 2}": range(at, at + 2) for at in range(layers - 1)}
 
 
 def weight_groups(model: PreTrainedModel) -> dict[str, list[str]]:
-    """Names of a model's weights by group, for :func:`reset`; raises ValueError for a model that is not laid out as BERT."""
+    """Names of a model's weights by group, for :func:`reset`; raises ValueError for a model that is not laid out as BERT.
+
+    Groups are "none"; each pair of neighbouring layers ("1 to 2"); all layers but every second pair
+    ("all but 11 to 12"); thirds of the layers ("1 to 4"); "all layers"; and of all layers the
+    queries and keys, all else, the values and outputs, and the feed-forward parts; the embeddings.
+    """
     of_layers: dict[int, list[str]] = {}
     for name in model.state_dict():
-        if found := re.search(r"\bencoder\.layer\.(\d+)\.", name):
-            of_layers.setdefault(int(found[1]), []).append(name)
+        if part := re.search(r"\bencoder\.layer\.(\d+)\.", name):
+            of_layers.setdefault(int(part[1]), []).append(name)
     layers = len(of_layers)
     if layers != model.config.num_hidden_layers:
         raise ValueError(
             f"the layers of {type(model).__name__} are not laid out as BERT's, so parts cannot be reset"
         )
-    spans = [(at, at) for at in range(layers)] + [(at, at + 1) for at in range(layers - 1)]
-    spans += [(0, layers - 3)] if layers > 3 else []
-    groups: dict[str, list[str]] = {"none": []}
-    for first, last in spans:  # named as people count, from 1
-        name = f"{first + 1}" if first == last else f"{first + 1} to {last + 1}"
-        groups[name] = [one for at in range(first, last + 1) for one in of_layers[at]]
+    spans = pairs = layer_pairs(layers)
+    every = range(layers)
+    for name in list(pairs)[layers % 2 :: 2]:
+        spans = spans | {f"all but {name}": [at for at in every if at not in pairs[name]]}
+    for third in np.array_split(every, 3):
+        spans = spans | ({f"{third[0] + 1} to {third[-1] + 1}": third} if len(third) > 2 else {})
+    groups = {"none": []} | {
+        name: [one for at in span for one in of_layers[at]]
+        for name, span in (spans | {"all layers": every}).items()
+    }
     parts = {
         "queries and keys": r"attention\.self\.(query|key)\.",
+        "all but queries and keys": r"attention\.(self\.value|output)\.|\d\.(intermediate|output)\.",
         "values and outputs": r"attention\.(self\.value|output\.dense)\.",
-        "feed-forward": r"(intermediate|\d\.output)\.dense\.",
+        "feed-forward": r"\d\.(intermediate|output)\.dense\.",
     }
-    every = [one for several in of_layers.values() for one in several]
-    return groups | {
-        name: [one for one in every if re.search(part, one)] for name, part in parts.items()
-    }
+    for name, part in parts.items():
+        groups[name] = [one for one in groups["all layers"] if re.search(part, one)]
+    return groups | {"embeddings": [one for one in model.state_dict() if ".embeddings." in one]}
+
+
+def with_maps_of(
+    before: PreTrainedModel, model: PreTrainedModel, batches: list[Batch]
+) -> dict[str, np.ndarray]:
+    """Outputs of a classifier that uses another model's attention maps in some layers (activation patching), by group."""
+    layers = model.config.num_hidden_layers
+    pairs = layer_pairs(layers)
+    groups = {f"maps {name}": pairs[name] for name in list(pairs)[layers % 2 :: 2]}
+    groups["maps"] = range(layers)
+    outputs: dict[str, list[np.ndarray]] = {name: [] for name in groups}
+    for batch in batches:
+        maps = attention_maps(before, batch.to(before.device))
+        for name, chosen in groups.items():
+
+            def patch(
+                layer: int, own: torch.Tensor, _: Any, chosen: range = chosen
+            ) -> torch.Tensor:
+                return maps[layer] if layer in chosen else own
+
+            with attention_hooks(model, edit_maps=patch):
+                outputs[name].append(predict_logits(model, [batch]))
+    order = np.argsort([index for batch in batches for index in sorted(batch.index)])
+    return {name: np.concatenate(several)[order] for name, several in outputs.items()}
+
+
+RANDOM_LAYERS = 1000
+
+
+# In one block, since layers are trained and drawn once.
+@measured(rows="rows", passes=lambda layers, heads: 12.0, block=1_000_000)
+def answers(
+    study: Study, task: str, run: int, rows: slice, start: str = "pre-trained"
+) -> xr.Dataset:
+    """What a fine-tuned classifier answers, and one of which only the classification layer was trained (Table 1).
+
+    The latter is a logistic regression, or ridge regression, on what the classification layer reads
+    before any fine-tuning. ``score_of_random`` has the scores of 1,000 random layers in its place, in
+    points. ``start`` "random": a fine-tuning that began with random weights, alone.
+    """
+    batches, labels = study.batches(task, rows), study.labels(task, rows)
+    outputs = {"fine-tuned": predict_logits(study.classifier(task, run, start), batches)}
+    values: dict[str, tuple[Any, np.ndarray]] = {"label": ("example", labels)}
+    if start == "pre-trained":
+        model = study.untrained(task, run)
+        vectors = classifier_inputs(model, batches)  # (examples, features)
+        of_training = classifier_inputs(model, study.batches(task, "train"))
+        layer = trained_layer(of_training, study.labels(task, "train"))
+        outputs["classification layer only"] = layer(vectors)
+        rng = np.random.default_rng(study.settings.seed)
+        drawn = rng.normal(size=(RANDOM_LAYERS, vectors.shape[1], model.config.num_labels))
+        values["score_of_random"] = ("classifier", points(vectors @ drawn, labels))
+    stacked = np.stack([*outputs.values()])  # (trained, examples, labels)
+    for kind, one in judge(stacked, labels).items():
+        values[kind] = (("trained", "example"), one)
+    return xr.Dataset(values, {"trained": list(outputs)})
+
+
+def trained_layer(vectors: np.ndarray, labels: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """A linear layer trained on frozen vectors: a function of others that gives outputs, (examples, labels).
+
+    Logistic regression, or of STS-B ridge regression, on standardised numbers; cross-validation
+    chooses how strongly it is regularised.
+    """
+    if labels.dtype.kind == "f":
+        ridge = make_pipeline(StandardScaler(), RidgeCV(np.logspace(0, 5, 11)))
+        ridge.fit(vectors, labels)
+        return lambda others: ridge.predict(others)[:, None]
+    strengths = {"logisticregression__C": np.logspace(-5, 0, 6)}
+    logistic = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    search = GridSearchCV(logistic, strengths, scoring="neg_log_loss").fit(vectors, labels)
+    return search.predict_log_proba
+
+
+def points(outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Scores in points of classifiers, outputs of shape (classifiers, examples, labels): accuracy, or of a regression r."""
+    if outputs.shape[-1] == 1:
+        return 100 * np.array([np.corrcoef(one, labels)[0, 1] for one in outputs[..., 0]])
+    return 100 * (outputs.argmax(axis=-1) == labels).mean(axis=1)
 
 
 # 4 · Feature attention (§4.4)
@@ -555,6 +690,7 @@ PLAN: tuple[tuple[Measurement, dict[str, str]], ...] = (
     (shared_words, {}),
     (drift, {}),
     (reset, {}),
+    (answers, {}),
     (features, {}),
     (links, {}),
     (from_cls, {}),

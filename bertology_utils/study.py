@@ -47,6 +47,7 @@ RESULTS_VARIABLE = "BERTOLOGY_RESULTS"  # a folder that stands for results/
 MEASURED_VARIABLE = "BERTOLOGY_MEASURED"  # for what results/ does not keep; else runs/measured
 OUTPUT_VARIABLE = "BERTOLOGY_OUTPUT"  # where a page writes figures and claims; else runs/
 ROOT = Path(__file__).parents[1]
+STARTS = {"pre-trained": "pretrained", "random": "normal"}  # as models call the same
 EXAMPLE = Path(__file__).with_name("example_classifier.safetensors")
 
 
@@ -171,24 +172,27 @@ class Study:
         """Rows on which every run of a task is fine-tuned."""
         return self._split(get_task(task))[0]
 
-    def rows(self, task: str, part: slice | int | None = None) -> Dataset:
+    def rows(self, task: str, part: slice | int | str | None = None) -> Dataset:
         """Rows that no run was trained on, in a fixed random order.
 
         Args:
             task: as the paper writes it.
             part: which of them; a number of the first ones; by default as many as maps are looked at on.
+                Or "train", for the rows on which every run is fine-tuned.
         """
+        if part == "train":
+            return self.train_rows(task)
         rows = self._split(get_task(task))[1]
         part = self.settings.rows if part is None else part
         part = slice(part if part != ALL else None) if isinstance(part, int) else part
         return rows.select(range(*part.indices(len(rows))))
 
-    def labels(self, task: str, part: slice | int | None = None) -> np.ndarray:
+    def labels(self, task: str, part: slice | int | str | None = None) -> np.ndarray:
         """Gold labels of such rows; of STS-B closeness, from 0 to 1."""
         labels = np.asarray(self.rows(task, part)["label"])
         return labels / 5 if get_task(task).is_regression else labels
 
-    def batches(self, task: str, part: slice | int | None = None) -> list[Batch]:
+    def batches(self, task: str, part: slice | int | str | None = None) -> list[Batch]:
         """Model inputs of such rows, for any model of the study."""
         from .attention.batches import make_batches, tokenize
 
@@ -288,14 +292,14 @@ class Study:
         """The encoder before any fine-tuning, or with random weights ("random")."""
         from .models import load_encoder
 
-        init = {"pre-trained": "pretrained", "random": "normal"}[start]
-        return load_encoder(self._model, init, self.settings.seed).to(device())
+        return load_encoder(self._model, STARTS[start], self.settings.seed).to(device())
 
-    def untrained(self, task: str) -> PreTrainedModel:
-        """The classifier before any fine-tuning, its classification layer drawn by the seed."""
+    def untrained(self, task: str, run: int = 1, start: str = "pre-trained") -> PreTrainedModel:
+        """The classifier before any fine-tuning: its classification layer, or with the start "random" all of it, drawn by the run's seed."""
         from .models import load_classifier
 
-        return load_classifier(self._model, get_task(task), seed=self.settings.seed).to(device())
+        seed, one = self.settings.seed + run - 1, get_task(task)
+        return load_classifier(self._model, one, STARTS[start], seed).to(device())
 
     def training(self, task: str, run: int = 1, start: str = "pre-trained") -> Training:
         """All that determines a fine-tuning run."""
@@ -307,10 +311,9 @@ class Study:
         if before and start == "pre-trained":
             name = get_task(before).title
             after = self.training(name, (run - 1) % len(self.runs(name)) + 1)
-        init = {"pre-trained": "pretrained", "random": "normal"}[start]
         recipe = Recipe(**s.recipe.model_dump(), on_cpu="bf16")
         rows = self.train_rows(task)
-        return Training(one, self._model, rows, recipe, init, s.seed + run - 1, after)
+        return Training(one, self._model, rows, recipe, STARTS[start], s.seed + run - 1, after)
 
     def classifier(self, task: str, run: int = 1, start: str = "pre-trained") -> PreTrainedModel:
         """The classifier of a fine-tuning run, fine-tuned now if it is not there yet."""
@@ -318,7 +321,8 @@ class Study:
         from .settings import ModelSource, check_fit, parse_model
 
         one = get_task(task)
-        if given := self.settings.checkpoint.get(one.name):
+        given = self.settings.checkpoint.get(one.name)
+        if given and start == "pre-trained":
             check_fit(one, parse_model(given), self._model)
             return load_classifier(parse_model(given), one, "finetuned").to(device())
         folder = self._finetuned(task, run, start)

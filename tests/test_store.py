@@ -6,9 +6,11 @@ import shutil
 import signal
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 import xarray as xr
 from conftest import ROOT, make_bert
 
@@ -16,6 +18,7 @@ from bertology_utils import e5, measurements, store
 from bertology_utils.corpora import GLUE
 from bertology_utils.glue import get_task, read_table
 from bertology_utils.measurements import (
+    answers,
     drift,
     reset,
     shared_words,
@@ -382,69 +385,200 @@ def test_a_regression_keeps_its_answers():
     np.testing.assert_allclose(judged["loss"], [0.01, 0], atol=1e-12)
 
 
-def test_drift_is_the_cosine_of_flattened_maps(small):
-    from bertology_utils import attention_maps
-
-    found = small.measure(drift)["MRPC"].isel(run=0).sel(comparison="before")
-    tuned, before = small.classifier("MRPC"), small.untrained("MRPC")
-    assert found.sizes == {"example": 20, "layer": 3, "head": 4}
-    for batch in small.batches("MRPC", 20):
-        for row, index in enumerate(batch.index):
-            one = batch.example(row)
-            for layer, head in ((0, 1), (2, 3)):
-                x, y = (
-                    attention_maps(model, one)[layer][0, head].ravel().numpy()
-                    for model in (tuned, before)
-                )
-                expected = x @ y / np.sqrt((x @ x) * (y @ y))
-                value = found.cosine.sel(layer=layer + 1, head=head + 1).isel(example=index)
-                assert float(value) == pytest.approx(expected, abs=1e-3)
+def plain_alike(one, other):
+    """Cosine distance of two maps, and the share of attention that lies elsewhere in the other, by its definition."""
+    x, y = one.ravel(), other.ravel()
+    moved = np.mean([(a - np.minimum(a, b)).sum() for a, b in zip(one, other, strict=True)])
+    return 1 - x @ y / np.sqrt((x @ x) * (y @ y)), moved
 
 
-def test_reset_gives_groups_of_weights_their_values_before_fine_tuning(tiny_bert, monkeypatch):
-    """Of a classifier that was really fine-tuned, so that groups differ."""
-    from bertology_utils import predict_logits
-
+def learned(tiny_bert, tasks="mrpc", **entries):
+    """A study of a classifier that was really fine-tuned, so that weights differ."""
     sizes = {
         "rows": 12,
         "disabled_rows": 12,
         "train_rows": 64,
         "recipe": {"epochs": 2, "learning_rate": 2e-3},
     }
-    study = Study.of("small", "mrpc", model=str(tiny_bert), runs=1, **sizes)
-    found = study.measure(reset)["MRPC"].isel(run=0)
-    assert found.group.values.tolist() == [
-        *"none 1 2 3".split(),
-        "1 to 2",
-        "2 to 3",
-        "queries and keys",
-        "values and outputs",
-        "feed-forward",
+    return Study.of("small", tasks, model=str(tiny_bert), **sizes | entries)
+
+
+def test_drift_compares_each_heads_maps(tiny_bert):
+    from bertology_utils import attention_maps
+
+    study = learned(tiny_bert, runs=2)
+    measured = study.measure(drift)["MRPC"].sel(run=2)
+    tuned, before, another = (
+        study.classifier("MRPC", 2),
+        study.untrained("MRPC"),
+        study.classifier("MRPC", 1),
+    )
+    partly = study.classifier("MRPC", 2)
+    layers = (one.base_model.encoder.layer for one in (partly, before))
+    for layer, old in zip(*layers, strict=True):
+        for name in ("query", "key"):
+            getattr(layer.attention.self, name).load_state_dict(
+                getattr(old.attention.self, name).state_dict()
+            )
+    pairs = {
+        "before": (before, tuned),
+        "before, queries and keys reset": (before, partly),
+        "another run": (another, tuned),
+    }
+    assert measured.comparison.values.tolist() == [*pairs]
+    assert measured.sizes == {"comparison": 3, "example": 12, "layer": 3, "head": 4}
+    for batch in study.batches("MRPC", 12):
+        for row, index in enumerate(batch.index):
+            for name, pair in pairs.items():
+                maps = [attention_maps(model, batch.example(row)) for model in pair]
+                for layer in range(3):
+                    heads = [
+                        plain_alike(*(one[layer][0, head].double().numpy() for one in maps))
+                        for head in range(4)
+                    ]
+                    at = measured.sel(layer=layer + 1).isel(example=index)
+                    of = at.sel(comparison=name)
+                    np.testing.assert_allclose(
+                        [of.distance, of.moved], np.mean(heads, axis=0), atol=1e-3
+                    )
+                    if name == "before":
+                        np.testing.assert_allclose(
+                            at.distance_of_head, np.array(heads)[:, 0], atol=1e-3
+                        )
+    assert (measured.moved.mean("example") > 1e-3).any("layer").all(), "each pair differs"
+
+
+def test_reset_gives_groups_of_weights_their_values_before_fine_tuning(tiny_bert):
+    from bertology_utils import predict_logits
+
+    study = learned(tiny_bert, runs=1)
+    measured = study.measure(reset)["MRPC"].isel(run=0)
+    assert measured.group.values.tolist() == [
+        *("none", "1 to 2", "2 to 3", "all but 2 to 3", "all layers", "queries and keys"),
+        *("all but queries and keys", "values and outputs", "feed-forward", "embeddings"),
+        *("maps 2 to 3", "maps"),
     ]
     labels, batches = study.labels("MRPC", 12), study.batches("MRPC", 12)
-    before = study.untrained("MRPC").base_model.encoder.layer
-    for group, part in (
-        ("2", lambda layer: layer),
-        ("queries and keys", lambda layer: layer.attention.self),
-    ):
+    before = study.untrained("MRPC").base_model
+
+    def restored(*parts, layers=range(3)):
         model = study.classifier("MRPC")
-        for at, layer in enumerate(model.base_model.encoder.layer):
-            if group == "2" and at == 1:
-                layer.load_state_dict(before[at].state_dict())
-            elif group != "2":
-                for name in ("query", "key"):
-                    getattr(part(layer), name).load_state_dict(
-                        getattr(part(before[at]), name).state_dict()
-                    )
-        outputs = predict_logits(model, batches)
-        expected = -np.log(
-            (np.exp(outputs) / np.exp(outputs).sum(axis=1, keepdims=True))[range(12), labels]
-        )
-        np.testing.assert_allclose(found.loss.sel(group=group), expected, rtol=2e-3, atol=1e-3)
-    losses = found.loss.astype(float)
-    assert (abs(losses - losses.sel(group="none")).max("example") > 1e-3).sum() >= 7, (
-        "each group matters"
-    )
+        for at in layers:
+            for part in parts:
+                new, old = (
+                    one.encoder.layer[at].get_submodule(part) for one in (model.base_model, before)
+                )
+                new.load_state_dict(old.state_dict())
+        return model
+
+    attention, forward = "attention.self.value attention.output", "intermediate output"
+    models = {
+        "none": restored(layers=()),
+        "1 to 2": restored("", layers=(0, 1)),
+        "all but 2 to 3": restored("", layers=(0,)),
+        "all layers": restored(""),
+        "queries and keys": restored("attention.self.query", "attention.self.key"),
+        "all but queries and keys": restored(*f"{attention} {forward}".split()),
+        "values and outputs": restored("attention.self.value", "attention.output.dense"),
+        "feed-forward": restored("intermediate.dense", "output.dense"),
+    }
+    for group, model in models.items():
+        expected = measurements.judge(predict_logits(model, batches), labels)
+        one = measured.sel(group=group)
+        np.testing.assert_allclose(one.loss, expected["loss"], rtol=2e-3, atol=1e-3, err_msg=group)
+    losses = measured.loss.astype(float)
+    assert (abs(losses - losses.sel(group="none")).max("example") > 1e-3).sum() >= 11
+
+
+def test_patched_maps_are_those_before_fine_tuning(tiny_bert):
+    """Against a pass through BERT that is written out."""
+    study = learned(tiny_bert, runs=1)
+    measured = study.measure(reset)["MRPC"].isel(run=0)
+    tuned, before = study.classifier("MRPC").eval(), study.untrained("MRPC").eval()
+    labels = study.labels("MRPC", 12)
+
+    def forward(model, batch, given=()):
+        ids, segments = (batch.inputs[name] for name in ("input_ids", "token_type_ids"))
+        state, maps = model.bert.embeddings(ids, token_type_ids=segments), []
+        for at, layer in enumerate(model.bert.encoder.layer):
+            own = layer.attention.self
+            q, k, v = (
+                part(state).unflatten(-1, (4, -1)).transpose(1, 2)
+                for part in (own.query, own.key, own.value)
+            )
+            maps.append(torch.softmax(q @ k.transpose(2, 3) / q.shape[-1] ** 0.5, dim=-1))
+            weights = given[at] if at < len(given) and given[at] is not None else maps[-1]
+            state = layer.attention.output((weights @ v).transpose(1, 2).flatten(2), state)
+            state = layer.output(layer.intermediate(state), state)
+        return model.classifier(model.bert.pooler(state)), maps
+
+    with torch.inference_mode():
+        for batch in study.batches("MRPC", 12):
+            for row, index in enumerate(batch.index):
+                one = batch.example(row)
+                _, maps = forward(before, one)
+                for group, given in {"maps": maps, "maps 2 to 3": [None, *maps[1:]]}.items():
+                    logits, _ = forward(tuned, one, given)
+                    expected = measurements.judge(logits.numpy(), labels[[index]])["loss"]
+                    value = measured.loss.sel(group=group).isel(example=index)
+                    np.testing.assert_allclose(value, expected[0], rtol=2e-3, atol=1e-3)
+
+
+def test_groups_of_a_model_with_twelve_layers():
+    """As all pages that show them have."""
+    names = [f"bert.encoder.layer.{at}.output.dense.weight" for at in range(12)]
+    config = SimpleNamespace(num_hidden_layers=12)
+    model = SimpleNamespace(state_dict=lambda: dict.fromkeys(names), config=config)
+    groups = measurements.weight_groups(model)
+    assert groups["11 to 12"] == names[10:] and groups["all but 11 to 12"] == names[:10]
+    assert groups["5 to 8"] == names[4:8] and groups["all but 1 to 2"] == names[2:]
+    assert len(groups) == 1 + 11 + 6 + 3 + 1 + 4 + 1
+    config.num_hidden_layers = 11
+    with pytest.raises(ValueError, match="not laid out as BERT"):
+        measurements.weight_groups(model)
+
+
+def test_table_1_has_a_trained_layer_and_random_ones(tiny_bert):
+    from sklearn.linear_model import LogisticRegression
+
+    from bertology_utils import predict_logits
+
+    study = learned(tiny_bert, "mrpc,stsb", runs=2)
+    measured = study.measure(answers)
+    assert measured["MRPC"].trained.values.tolist() == ["fine-tuned", "classification layer only"]
+    of_run = measured["MRPC"].sel(run=2, trained="fine-tuned")
+    logits = predict_logits(study.classifier("MRPC", 2), study.batches("MRPC", 12))
+    np.testing.assert_array_equal(of_run.right, logits.argmax(axis=1) == study.labels("MRPC", 12))
+    chance, none = (measured[task].score_of_random.astype(float) for task in ("MRPC", "STS-B"))
+    assert chance.shape == (2, 1000) and abs(chance.mean() - 50) < 3 and abs(none.mean()) < 5
+    assert measured["STS-B"].answer.dims == ("run", "trained", "example")
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(300, 5)) * [1, 10, 0.1, 1, 1] + 3
+    labels = (features[:, 0] + rng.normal(size=300) > 3).astype(int)
+    plain = LogisticRegression(C=1e6, max_iter=1000).fit(features[:200], labels[:200])
+    layer = measurements.trained_layer(features[:200], labels[:200])
+    agree = layer(features[200:]).argmax(axis=1) == plain.predict(features[200:])
+    assert agree.mean() > 0.9
+    closeness = measurements.trained_layer(features[:200], features[:200, 0] / 5)(features[200:])
+    assert closeness.shape == (100, 1)
+    assert np.corrcoef(closeness[:, 0], features[200:, 0])[0, 1] > 0.99
+    right = measurements.points(np.array([[[1, 0], [0, 1]], [[0, 1], [0, 1]]]), np.array([0, 1]))
+    assert right.tolist() == [100, 50]
+
+
+def test_a_random_start_is_measured_where_it_is_asked_for(tiny_bert):
+    study = learned(tiny_bert, runs=1)
+    alike = drift(study, "MRPC", 1, start="random")
+    assert alike.comparison.values.tolist() == ["before"]
+    assert float(alike.distance.max()) < 0.1, "random weights attend evenly, and go on doing so"
+    begun, other = (study.untrained("MRPC", run, "random") for run in (1, 2))
+    tuned = study.classifier("MRPC", 1, "random")
+    weights = [one.get_input_embeddings().weight.detach() for one in (tuned, begun, other)]
+    near, far = (float((one - weights[0]).norm()) for one in weights[1:])
+    assert near < far / 3, "it is compared with its own start"
+    one = answers(study, "MRPC", 1, start="random")
+    assert one.trained.values.tolist() == ["fine-tuned"] and "score_of_random" not in one
+    assert answers.path(study, "MRPC", 1, start="random").name == "MRPC-1-random.nc"
 
 
 # Processes
