@@ -133,7 +133,7 @@ def compare_maps(some: list[torch.Tensor], others: list[torch.Tensor], batch: Ba
     return torch.stack(compared, dim=2).cpu().numpy()
 
 
-@measured(rows="rows", passes=lambda layers, heads: 2 * layers + 14)
+@measured(rows="compared_rows", passes=lambda layers, heads: 2 * layers + 14)
 def reset(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     """What a classifier answers with groups of its weights, or with its attention maps, as before fine-tuning (§4.3).
 

@@ -57,7 +57,7 @@ class StudySettings(BaseModel):
             them.
         rows: on which maps are looked at.
         disabled_rows: on which heads are disabled by 1/L; likewise by task.
-        compared_rows: on which they are disabled in other ways.
+        compared_rows: on which they are disabled in other ways, and weights are reset.
         several_rows: on which several heads are disabled together.
         sentences, frames: of the treebank, and of FrameNet by the rules of the paper's text.
         annotation: what tells words their parts of speech and dependencies: gold (of the synthetic
