@@ -582,21 +582,18 @@ def carried(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     return xr.Dataset(values, axes(*output.shape[2:]) | names)
 
 
-@measured(rows="rows", passes=lambda layers, heads: 15.0)
+@measured(rows="compared_rows", passes=lambda layers, heads: 22.0)
 def cuts(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     """What a classifier answers with attention to a sink, or to words, cut from all heads; and how far the answer moves.
 
-    The distance is half the sum of the changes of the labels' probabilities, from 0 to 1; of a
+    A sink is [CLS], [SEP], or both together. The distance is half the sum of the changes of the labels' probabilities, from 0 to 1; of a
     regression the change of the score. The shares of all weights and of all norms that are cut are
     means over layers, heads and tokens.
     """
     model, batches = study.classifier(task, run), study.batches(task, rows)
     labels = study.labels(task, rows)
     cut = sinks.cut_attention(model, batches, study.tokenizer, study.settings.seed)
-    after, whole = (
-        np.moveaxis(cut["outputs"], 0, 2),
-        cut["whole"],
-    )  # (sinks, cuts, examples, labels)
+    whole, after = cut["whole"], np.moveaxis(cut["outputs"], 0, 2)  # (…, examples, labels)
     moved = abs(after - whole)
     if whole.shape[-1] > 1:
         moved = abs(softmax(after, axis=-1) - softmax(whole, axis=-1)) / 2

@@ -110,7 +110,7 @@ def carried(
 
 # What is answered without
 
-SINKS = TYPES[:2]
+SINKS = {"[CLS]": [0], "[SEP]": [1], "both": [0, 1]}  # places in TYPES
 # By name: what is cut from every head's maps, and what gets it instead.
 CUTS = {
     "sink dropped": ("sink", "nothing"),
@@ -172,8 +172,8 @@ def cut_attention(
         words = types[:, TYPES.index("words")]
         order = word_order(words, batch.index, seed)
         outputs, shares = [], []
-        for sink in SINKS:
-            is_sink = types[:, TYPES.index(sink)]
+        for sink in SINKS.values():
+            is_sink = types[:, sink].any(dim=1)
             for name, (what, instead) in CUTS.items():
                 measured: list[torch.Tensor] = []  # of each layer, (examples, 2)
 

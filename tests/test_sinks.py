@@ -110,13 +110,13 @@ def part(a, vector, sink, half, words, what):
 
 
 @pytest.mark.parametrize("name", sinks.CUTS)
-@pytest.mark.parametrize("kind", [0, 1])
-def test_the_first_layer_cut_equals_a_plain_loop(case, name, kind):
+@pytest.mark.parametrize("sink", sinks.SINKS)
+def test_the_first_layer_cut_equals_a_plain_loop(case, name, sink):
     """What goes and what stands instead, row by row, of maps that no cut has changed yet."""
-    what, instead = sinks.CUTS[name]
+    (what, instead), those = sinks.CUTS[name], sinks.SINKS[sink]
     for example in range(len(PAIRS)):
         batch, types, maps, f = alone(case, example)
-        is_sink, is_word = (torch.from_numpy(types == one)[None] for one in (kind, 3))
+        is_sink, is_word = (torch.from_numpy(np.isin(types, one))[None] for one in (those, [3]))
         order = sinks.word_order(is_word, batch.index, seed=1)
         words = order[0, : int(is_word.sum())].tolist()
         assert sorted(words) == np.flatnonzero(types == 3).tolist()
@@ -129,7 +129,7 @@ def test_the_first_layer_cut_equals_a_plain_loop(case, name, kind):
         kept = sinks.put_instead(given, gone, batch, instead)
         for head, i in np.ndindex(maps[0].shape[:2]):
             a = maps[0][head, i]
-            cut = part(a, f[0][head], np.flatnonzero(types == kind), half, words, what)
+            cut = part(a, f[0][head], np.flatnonzero(np.isin(types, those)), half, words, what)
             np.testing.assert_allclose(gone[0, head, i], cut, atol=1e-9)
             plain = a - cut
             if instead == "rest":
@@ -150,8 +150,8 @@ def test_answers_without_the_sink_are_those_of_a_model_whose_sink_has_no_value(c
         with torch.inference_mode():
             whole = model(**batch.inputs).logits[0]
         np.testing.assert_allclose(made["whole"][example], whole, atol=1e-4)
-        for kind in (0, 1):
-            is_sink = torch.from_numpy(types == kind)
+        for kind, places in enumerate(sinks.SINKS.values()):
+            is_sink = torch.from_numpy(np.isin(types, places))
             for name, those in (
                 ("sink dropped", layers),
                 ("sink dropped, last layer only", layers[-1:]),
@@ -194,7 +194,7 @@ def test_the_measurements_keep_them_under_their_names(
     for place in ("OUTPUT", "RESULTS", "MEASURED"):
         monkeypatch.setenv(f"BERTOLOGY_{place}", str(tmp_path / place))
     monkeypatch.setattr(Study, "fingerprint", lambda *_: "x")
-    given = {"model": str(tiny_bert), "data": "embedded", "rows": 8}
+    given = {"model": str(tiny_bert), "data": "embedded", "rows": 8, "compared_rows": 8}
     study = Study.of("e5", "mrpc", checkpoint={"mrpc": str(tiny_classifier)}, **given)
     batches, model = study.batches("MRPC"), study.classifier("MRPC")
 
