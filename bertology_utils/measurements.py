@@ -592,7 +592,7 @@ def cuts(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     """
     model, batches = study.classifier(task, run), study.batches(task, rows)
     labels = study.labels(task, rows)
-    cut = sinks.cut_attention(model, batches, study.tokenizer, study.settings.seed)
+    cut = sinks.cut_attention(model, batches, study.tokenizer)
     whole, after = cut["whole"], np.moveaxis(cut["outputs"], 0, 2)  # (…, examples, labels)
     moved = abs(after - whole)
     if whole.shape[-1] > 1:

@@ -127,21 +127,18 @@ def cut_attention(
     model: PreTrainedModel,
     batches: Sequence[Batch],
     tokenizer: PreTrainedTokenizerBase,
-    seed: int,
 ) -> dict[str, np.ndarray]:
     """What a classifier answers with attention to a sink, or to words, cut from every head's maps.
 
     What is cut gets nothing instead, so that rows sum to less than 1; or it goes to the rest of the
-    row, in proportion, or to all tokens alike. Words are cut until, in each row of each head, as much
-    is gone as the sink has: as much weight, word by word; or from a random half of them, in
-    proportion, as much Σ a_ij ‖f(x_j)‖ ("norm"), or as long a ‖Σ a_ij f(x_j)‖ ("sum"). Where they have
-    less than that, all is cut.
+    row, in proportion, or to all tokens alike. The attention to words is scaled down until, in each
+    row of each head, as much is gone as the sink has: as much weight, as much Σ a_ij ‖f(x_j)‖ ("norm"),
+    or as long a ‖Σ a_ij f(x_j)‖ ("sum"). Where words have less than that, all of it goes.
 
     Args:
         model: a classifier in evaluation mode.
         batches: inputs.
         tokenizer: the model's.
-        seed: of the order in which words are cut.
 
     Returns:
         "whole", shape (examples, labels): its outputs as it is; "outputs", shape (examples, sinks,
@@ -170,7 +167,6 @@ def cut_attention(
         batch = batch.to(model.device)
         types = tokens_by_type(batch, tokenizer)
         words = types[:, TYPES.index("words")]
-        order = word_order(words, batch.index, seed)
         outputs, shares = [], []
         for sink in SINKS.values():
             is_sink = types[:, sink].any(dim=1)
@@ -179,7 +175,7 @@ def cut_attention(
 
                 def edit(layer: int, given: torch.Tensor) -> torch.Tensor:
                     maps, values = now["maps"], now["values"]
-                    gone = part_to_cut(maps, norms, is_sink, words, order, what)
+                    gone = part_to_cut(maps, norms, is_sink, words, what)
                     if name.endswith("last layer only") and layer < last:
                         gone = torch.zeros_like(maps)
                     measured.append(_shares(maps, gone, norms.lengths, batch))
@@ -209,12 +205,7 @@ def cut_attention(
 
 
 def part_to_cut(
-    maps: torch.Tensor,
-    norms: ValueNorms,
-    sink: torch.Tensor,
-    words: torch.Tensor,
-    order: torch.Tensor,
-    what: str,
+    maps: torch.Tensor, norms: ValueNorms, sink: torch.Tensor, words: torch.Tensor, what: str
 ) -> torch.Tensor:
     """The part of a layer's maps that goes; same shape.
 
@@ -222,29 +213,19 @@ def part_to_cut(
         maps: shape (examples, heads, tokens, tokens).
         norms: of the layer.
         sink, words: which tokens, shape (examples, tokens).
-        order: of the words, from :func:`word_order`.
         what: "sink", or words by "weight", "norm" or "sum"; see :func:`cut_attention`.
     """
     to_sink, to_words = maps * sink[:, None, None], maps * words[:, None, None]
-    tiny = torch.finfo(maps.dtype).tiny
     if what == "sink":
         return to_sink
-    if what == "weight":
-        mass = torch.minimum(to_sink.sum(dim=3, keepdim=True), to_words.sum(dim=3, keepdim=True))
-        order = order[:, None, None].expand_as(maps)
-        in_order = to_words.gather(3, order)
-        # What is still to be cut when a word's turn comes.
-        left = (mass - (in_order.cumsum(dim=3) - in_order)).clamp(min=0)
-        return torch.zeros_like(maps).scatter(3, order, torch.minimum(in_order, left))
-    first = torch.arange(words.shape[1], device=words.device) < (words.sum(dim=1)[:, None] + 1) // 2
-    half = to_words * torch.zeros_like(words).scatter(1, order, first)[:, None, None]
-    if what == "norm":
-        wanted, there = (
-            torch.einsum("ehqk,ehk->ehq", one, norms.lengths)[..., None] for one in (to_sink, half)
-        )
-    else:
-        wanted, there = ((one @ norms.vectors).norm(dim=3, keepdim=True) for one in (to_sink, half))
-    return half * (wanted / there.clamp(min=tiny)).clamp(max=1)
+
+    def size(part: torch.Tensor) -> torch.Tensor:  # (examples, heads, tokens, 1)
+        if what == "sum":
+            return (part @ norms.vectors).norm(dim=3, keepdim=True)
+        return (part * norms.lengths[:, :, None] if what == "norm" else part).sum(3, keepdim=True)
+
+    tiny = torch.finfo(maps.dtype).tiny
+    return to_words * (size(to_sink) / size(to_words).clamp(min=tiny)).clamp(max=1)
 
 
 def put_instead(maps: torch.Tensor, gone: torch.Tensor, batch: Batch, instead: str) -> torch.Tensor:
@@ -256,24 +237,6 @@ def put_instead(maps: torch.Tensor, gone: torch.Tensor, batch: Batch, instead: s
         even = (batch.mask / batch.lengths[:, None])[:, None, None]
         return kept + gone.sum(dim=3, keepdim=True) * even.to(maps.dtype)
     return kept
-
-
-def word_order(words: torch.Tensor, index: Sequence[int], seed: int) -> torch.Tensor:
-    """Positions of each example's tokens, words first in a random order that follows from the seed and the example alone.
-
-    Args:
-        words: which tokens, shape (examples, tokens).
-        index: of the examples.
-        seed: of the orders.
-
-    Returns:
-        Same shape.
-    """
-    keys = torch.full(words.shape, 2.0, dtype=torch.float64)
-    for row, (number, own) in enumerate(zip(index, words.cpu(), strict=True)):
-        drawn = np.random.default_rng((seed, number)).random(int(own.sum()))
-        keys[row, own] = torch.from_numpy(drawn)
-    return keys.argsort(dim=1).to(words.device)
 
 
 def _shares(

@@ -88,24 +88,23 @@ def test_what_is_carried_equals_a_plain_loop(case):
     np.testing.assert_allclose(made["share"].sum(axis=-1), 1, atol=1e-5)
 
 
-def part(a, vector, sink, half, words, what):
+def part(a, vector, sink, words, what):
     """The part of one row of a map that goes, in plain loops."""
     gone = np.zeros(len(a))
     if what == "sink":
         gone[sink] = a[sink]
-    elif what == "weight":
-        left = a[sink].sum()
-        for j in words:
-            gone[j] = min(a[j], left)
-            left -= gone[j]
+        return gone
+    if what == "weight":
+        wanted, there = a[sink].sum(), a[words].sum()
     elif what == "norm":
-        wanted = sum(a[j] * np.linalg.norm(vector[j]) for j in sink)
-        there = sum(a[j] * np.linalg.norm(vector[j]) for j in half)
-        gone[half] = a[half] * min(1, wanted / there)
+        wanted, there = (
+            sum(a[j] * np.linalg.norm(vector[j]) for j in those) for those in (sink, words)
+        )
     else:
-        wanted = np.linalg.norm(sum(a[j] * vector[j] for j in sink))
-        there = np.linalg.norm(sum(a[j] * vector[j] for j in half))
-        gone[half] = a[half] * min(1, wanted / there)
+        wanted, there = (
+            np.linalg.norm(sum(a[j] * vector[j] for j in those)) for those in (sink, words)
+        )
+    gone[words] = a[words] * min(1, wanted / there)
     return gone
 
 
@@ -117,19 +116,16 @@ def test_the_first_layer_cut_equals_a_plain_loop(case, name, sink):
     for example in range(len(PAIRS)):
         batch, types, maps, f = alone(case, example)
         is_sink, is_word = (torch.from_numpy(np.isin(types, one))[None] for one in (those, [3]))
-        order = sinks.word_order(is_word, batch.index, seed=1)
-        words = order[0, : int(is_word.sum())].tolist()
-        assert sorted(words) == np.flatnonzero(types == 3).tolist()
-        half = words[: (len(words) + 1) // 2]
+        words = np.flatnonzero(types == 3)
         norms = type("Norms", (), {})()  # of the first layer, in the hidden size
         norms.vectors = torch.from_numpy(f[0])[None]
         norms.lengths = norms.vectors.norm(dim=3)
         given = torch.from_numpy(maps[0])[None]
-        gone = sinks.part_to_cut(given, norms, is_sink, is_word, order, what)
+        gone = sinks.part_to_cut(given, norms, is_sink, is_word, what)
         kept = sinks.put_instead(given, gone, batch, instead)
         for head, i in np.ndindex(maps[0].shape[:2]):
             a = maps[0][head, i]
-            cut = part(a, f[0][head], np.flatnonzero(np.isin(types, those)), half, words, what)
+            cut = part(a, f[0][head], np.flatnonzero(np.isin(types, those)), words, what)
             np.testing.assert_allclose(gone[0, head, i], cut, atol=1e-9)
             plain = a - cut
             if instead == "rest":
@@ -142,7 +138,7 @@ def test_the_first_layer_cut_equals_a_plain_loop(case, name, sink):
 def test_answers_without_the_sink_are_those_of_a_model_whose_sink_has_no_value(case):
     """Dropped: as with the sink's value vector at zero; given to the rest: as masked before the softmax."""
     model, tokenizer, batches = case
-    made = sinks.cut_attention(model, batches, tokenizer, seed=1)
+    made = sinks.cut_attention(model, batches, tokenizer)
     names = list(sinks.CUTS)
     layers = model.bert.encoder.layer
     for example in range(len(PAIRS)):
@@ -177,11 +173,11 @@ def test_answers_without_the_sink_are_those_of_a_model_whose_sink_has_no_value(c
 
 def test_padding_changes_nothing(case):
     model, tokenizer, batches = case
-    together = sinks.cut_attention(model, batches, tokenizer, seed=1)
+    together = sinks.cut_attention(model, batches, tokenizer)
     carried_together = sinks.carried(model, batches, tokenizer, seed=1)
     for example in range(len(PAIRS)):
         batch = one_example(batches, example)
-        one = sinks.cut_attention(model, [batch], tokenizer, seed=1)
+        one = sinks.cut_attention(model, [batch], tokenizer)
         for name, values in one.items():
             np.testing.assert_allclose(together[name][example], values[0], atol=2e-5)
         for name, values in sinks.carried(model, [batch], tokenizer, seed=1).items():
@@ -212,7 +208,7 @@ def test_the_measurements_keep_them_under_their_names(
     assert (kept.tokens.sel(type="[CLS]") == 1).all() and (kept.tokens.sel(type="[SEP]") == 2).all()
 
     whole = cuts(study, "MRPC", 1)
-    cut = sinks.cut_attention(model, batches, study.tokenizer, study.settings.seed)
+    cut = sinks.cut_attention(model, batches, study.tokenizer)
     p, q = (softmax(cut[name], axis=-1) for name in ("whole", "outputs"))
     for example, (at, sink), (number, name) in (
         (example, sink, one)
