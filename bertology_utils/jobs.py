@@ -155,7 +155,7 @@ NEEDS: Mapping[str, Sequence[Callable[[Lab], list[Job]]]] = {
 }
 # The section of each notebook: a module or package of this package with a function ``run(lab)``.
 SECTIONS = {
-    "1": "patterns",
+    "1": "patterns.measure",
     "2": "framenet.measure",
     "3": "drift",
     "4": "features",

@@ -43,6 +43,7 @@ from .features.measure import (
 from .links.dependencies import points_at
 from .links.measure import LINK_TYPES, TokenLinkAttention, borrow, find_links, link_counts
 from .models import classifier_inputs, predict_logits
+from .patterns import PATTERNS, Patterns, load_network, load_regression
 from .store import Measurement, measured
 
 if TYPE_CHECKING:
@@ -82,6 +83,37 @@ def in_groups(values: xr.Dataset) -> Any:
     """Rows in groups of neighbours, which are examples where single rows would be too many; ``mean()`` or ``sum()`` follows."""
     size = max(1, -(-values.sizes["example"] // GROUPS))
     return values.coarsen(example=size, boundary="pad")
+
+
+# 1 · Attention patterns (§4.1)
+
+
+@measured(rows="compared_rows", passes=lambda layers, heads: 6.0)
+def named_maps(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
+    """Which pattern each head's map shows, as two classifiers name it (§4.1): places in the axis ``pattern``.
+
+    The classifiers are logistic regression on eleven statistics of a map, and a network of eight
+    convolutional layers. Inputs of fewer than four tokens are left out.
+    """
+    batches, separator = study.batches(task, rows), study.tokenizer.sep_token_id
+    named = {"regression": load_regression(), "network": load_network()}
+    models = {
+        "random weights": study.encoder("random"),
+        "pre-trained": study.encoder(),
+        "fine-tuned": study.classifier(task, run),
+    }
+    places = [
+        [
+            *observe(
+                model, batches, {by: Patterns(one, separator) for by, one in named.items()}
+            ).values()
+        ]
+        for model in models.values()
+    ]  # of states and classifiers, each (examples, layers, heads)
+    names = {"state": list(models), "classifier": list(named), "pattern": list(PATTERNS)}
+    values = np.array(places, dtype=np.uint8)
+    axis = ("state", "classifier", "example", "layer", "head")
+    return xr.Dataset({"named": (axis, values)}, names | axes(*values.shape[3:]))
 
 
 # 3 · Fine-tuning drift (§4.3)
@@ -685,6 +717,7 @@ PLAN: tuple[tuple[Measurement, dict[str, str]], ...] = (
     (without_each_head, {"ablation": "zero"}),
     (without_several, {}),
     (shared_words, {}),
+    (named_maps, {}),
     (drift, {}),
     (reset, {}),
     (answers, {}),

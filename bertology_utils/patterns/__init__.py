@@ -1,11 +1,17 @@
-"""The five patterns of self-attention maps: which do heads show, and how often (§4.1, Figs 1 and 2)?
+"""The five patterns of self-attention maps (§4.1, Figure 1): labelled maps, and what tells the patterns apart.
 
-``labels``: 400 labelled maps, and maps whose label is known by construction. ``classifiers``: the
-network of eight convolutional layers that tells patterns apart, logistic regression beside it, and
-how good both are; ``pattern_trainer``, beside the package, trains and validates them. ``measure``:
-the pattern of every map of a pass over the data; how frequent each is, corrected for the network's
-errors; whether heads and tasks share them; and :func:`run`, which records all of it. ``figures``:
-those of notebook 1.
+``labels``: 640 labelled maps of two encoders, and maps whose label is known by construction.
+``classifiers``: logistic regression on eleven statistics of a map, a network of eight convolutional
+layers (``benchmarks/pattern_network.py`` trains it), and both on all maps of a pass.
 """
 
-from .measure import run
+from .classifiers import (
+    Patterns,
+    load_network,
+    load_regression,
+    map_statistics,
+    regression,
+    statistics_of,
+    to_images,
+)
+from .labels import PATTERNS, load_maps, pictures

@@ -26,17 +26,17 @@ from safetensors import safe_open
 from torch import nn
 from torch.nn import functional
 
-from ..statistics import Bootstrap, Seed, whole_and_resampled
-from .labels import BY_NORM, PATTERNS, SHORTEST, Picture, indices, load_maps, pictures
+from ..attention import Batch
+from .labels import PATTERNS, SHORTEST, Picture, indices, load_maps, pictures
 
 if TYPE_CHECKING:
     import pandas as pd
+    from sklearn.pipeline import Pipeline
 
 TOLERANCE = 0.01  # of a row's sum; half-precision maps stay well within it
 WEIGHTS = Path(__file__).parent / "cnn.safetensors"
-VALIDATION = Path(__file__).parent / "validation.json"  # and the coefficients of the regression
 MAPS_AT_ONCE = 512  # bounds the memory of classifying
-NETWORK, REGRESSION = "network", "logistic regression"
+NO_TOKEN = -1  # an id that no wordpiece has
 
 
 def check_maps(maps: torch.Tensor) -> None:
@@ -132,7 +132,7 @@ class Design:
     size: int = 24
     separators: bool = False
     width: int = 16
-    epochs: int = 100
+    epochs: int = 60
 
 
 class PatternCNN(Classifier):
@@ -241,78 +241,89 @@ class PatternRegression(Classifier):
         return statistics @ self.coefficients + self.intercepts
 
 
-def load_regression() -> PatternRegression:
-    """Logistic regression fitted to all labelled maps, in evaluation mode, on the CPU."""
-    content = json.loads(VALIDATION.read_text())
-    coefficients = np.array(list(content["coefficients"].values()))
-    return PatternRegression(coefficients, np.array(content["intercepts"])).eval()
+def statistics_of(maps: Iterable[Picture]) -> pd.DataFrame:
+    """The eleven statistics of maps of any lengths, a row each; see :func:`map_statistics`."""
+    import pandas as pd
+
+    each = (map_statistics(*as_tensors(*one)) for one in maps)
+    return pd.DataFrame({name: float(value) for name, value in one.items()} for one in each)
 
 
-# How good they are, on maps of heads that they have not seen. ---
+def regression() -> Pipeline:
+    """Logistic regression, not fitted yet, on statistics that it scales to equal variance first."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    # It goes on until rounding, which differs from processor to processor, no longer matters.
+    return make_pipeline(StandardScaler(), LogisticRegression(solver="newton-cg", tol=1e-9))
 
 
 @cache
-def named_maps(attention: str = "weight") -> pd.DataFrame:
-    """:func:`bertology_utils.patterns.labels.load_maps`, with what each classifier calls the maps.
-
-    The columns "network" and "logistic regression" hold out-of-fold predictions: those of a
-    classifier that was trained on other heads' maps (see ``pattern_trainer``). Nothing was trained
-    on maps by norm; there they hold what the shipped classifiers say.
-
-    Args:
-        attention: "weight", or "norm" for maps of value-weighted norms.
-    """
-    if attention == "weight":
-        maps, named = load_maps(), json.loads(VALIDATION.read_text())
-    else:
-        maps, by = load_maps(BY_NORM), {NETWORK: load_network(), REGRESSION: load_regression()}
-        named = {name: classify(one, pictures(maps)) for name, one in by.items()}
-    names = {by: np.take(PATTERNS, named[by]) for by in (NETWORK, REGRESSION)}
-    return maps.assign(**names)
+def _fitted() -> tuple[np.ndarray, np.ndarray]:
+    labelled = load_maps()
+    statistics = statistics_of(pictures(labelled))
+    scaler, model = regression().fit(statistics.values, indices(labelled["pattern"]))
+    coefficients = model.coef_.T / scaler.scale_[:, None]  # (statistics, patterns)
+    return coefficients, model.intercept_ - scaler.mean_ @ coefficients
 
 
-def natural_maps(attention: str = "weight") -> pd.DataFrame:
-    """Those of :func:`named_maps` that were drawn at random, so that shares of them mean something."""
-    maps = named_maps(attention)
-    return maps[maps["part"] == "natural"]
+def load_regression() -> PatternRegression:
+    """Logistic regression fitted to all labelled maps, in evaluation mode, on the CPU."""
+    return PatternRegression(*_fitted()).eval()
 
 
-def confusions(maps: pd.DataFrame, by: str, seed: Seed, label: str = "pattern") -> np.ndarray:
-    """How many maps of each pattern (rows) are named as each pattern (columns).
+# All maps of a pass. ---
 
-    Heads are resampled, and all maps of a drawn head come along, as these are alike.
+
+class Patterns:
+    """Measurement: the pattern of every map (§4.1).
 
     Args:
-        maps: from :func:`named_maps`.
-        by: the column of the names.
-        seed: of the resampling.
-        label: the column of what is taken to be true.
-
-    Returns:
-        Of all heads, then of resampled ones, shape (1 + resamples, patterns, patterns).
+        classifier: such as :func:`bertology_utils.patterns.classifiers.load_network`.
+        separator: the tokenizer's id of [SEP]; None if it has none.
     """
-    head = maps.groupby(["layer", "head"]).ngroup()
-    counts = np.zeros((head.max() + 1, len(PATTERNS), len(PATTERNS)))
-    np.add.at(counts, (head, indices(maps[label]), indices(maps[by])), 1)
-    return np.tensordot(whole_and_resampled(len(counts), seed), counts, axes=1)
 
+    def __init__(self, classifier: Classifier, separator: int | None):
+        self.classifier = classifier
+        self.separator = NO_TOKEN if separator is None else separator
+        self._rows: dict[int, list[np.ndarray]] = {}
+        self._groups: list[tuple[list[int], torch.Tensor, torch.Tensor]] = []
 
-def f1_scores(
-    maps: pd.DataFrame, by: str, seed: Seed, label: str = "pattern"
-) -> dict[str, Bootstrap]:
-    """F1 with its interval: "macro F1", "micro F1", and that of every pattern by its name.
+    def start(self, batch: Batch) -> None:
+        """Sort the batch's examples by length: maps are cut to their real tokens, and only equal ones stack."""
+        self.classifier.to(batch.mask.device)
+        lengths = batch.lengths.tolist()
+        self._groups = []
+        for length in sorted({length for length in lengths if length >= SHORTEST}):
+            rows = [row for row, other in enumerate(lengths) if other == length]
+            # (examples, length): their real positions
+            at = batch.mask[rows].nonzero()[:, 1].view(len(rows), length)
+            ids = batch.inputs["input_ids"][rows].gather(1, at)
+            self._groups.append((rows, at, ids == self.separator))
+            self._rows |= {batch.index[row]: [] for row in rows}
 
-    Macro F1 is the mean over the patterns that occur; micro F1, with one pattern per map, the share
-    named right. See :func:`confusions`.
-    """
-    counts = confusions(maps, by, seed, label)
-    right = np.diagonal(counts, axis1=1, axis2=2)
-    true, predicted = counts.sum(axis=2), counts.sum(axis=1)  # (1 + resamples, patterns) each
-    f1 = 2 * right / np.maximum(true + predicted, 1)
-    scores = {
-        "macro F1": (f1 * (true > 0)).sum(axis=1) / (true > 0).sum(axis=1),
-        "micro F1": right.sum(axis=1) / counts.sum(axis=(1, 2)),
-        **dict(zip(PATTERNS, f1.T, strict=True)),
-    }
-    heads = maps.groupby(["layer", "head"]).ngroups
-    return {name: Bootstrap.of(values, heads, seed) for name, values in scores.items()}
+    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
+        """Classify one layer; see :class:`bertology_utils.attention.Measurement`.
+
+        Raises:
+            ValueError: the maps hold NaN, or rows that do not sum to 1.
+        """
+        heads = maps.shape[1]
+        for rows, at, separators in self._groups:
+            part = maps[rows].take_along_dim(at[:, None, :, None], 2)
+            part = part.take_along_dim(at[:, None, None, :], 3)  # (examples, heads, length, length)
+            part = part.flatten(0, 1)
+            named = self.classifier.predict(part, separators.repeat_interleave(heads, dim=0))
+            for row, patterns in zip(rows, named.reshape(len(rows), heads), strict=True):
+                self._rows[batch.index[row]].append(patterns)
+
+    def compute(self) -> np.ndarray:
+        """Indices into PATTERNS of all examples of at least four wordpieces, (examples, layers, heads).
+
+        Raises:
+            ValueError: no example is long enough.
+        """
+        if not self._rows:
+            raise ValueError(f"no input has {SHORTEST} wordpieces or more; no map shows a pattern")
+        return np.array([self._rows[index] for index in sorted(self._rows)])

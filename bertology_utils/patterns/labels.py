@@ -1,7 +1,7 @@
 """Labelled self-attention maps (§4.1), and maps whose label is known by construction.
 
 The data card, ``labelled_maps/README.md``, says where the maps come from, by what guideline they
-were labelled, and how far two annotators agree. No text is stored, only weights.
+were labelled, and how far two readers agree. No text is stored, only weights.
 """
 
 from __future__ import annotations
@@ -17,36 +17,38 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FOLDER = Path(__file__).parent / "labelled_maps"
-BY_NORM = FOLDER / "by_norm"  # a hundred maps of value-weighted norms
+# Whose maps are labelled: folders by a study's entry ``model``.
+ENCODERS = {"e5": "e5", "embedded": "minilm"}
 # The paper's five classes (§4.1, Figure 1).
 PATTERNS = ("vertical", "diagonal", "vertical+diagonal", "block", "heterogeneous")
 SHORTEST = 4  # wordpieces; in shorter maps every pattern looks alike
 
 
 @cache
-def load_maps(folder: Path = FOLDER) -> pd.DataFrame:
-    """All labelled maps, one a row, by their identifier.
-
-    Args:
-        folder: where ``labels.csv`` and ``maps.safetensors`` are.
+def load_maps() -> pd.DataFrame:
+    """All labelled maps, one a row.
 
     Returns:
-        The columns "first" and "second" hold the two annotators' labels; "pattern" the label after
-        disagreements were settled; "part" "natural" (drawn at random) or "enriched" (drawn for rare
-        patterns); "task" what the encoder was fine-tuned on and the input comes from; "example" its
-        dev row; "layer" and "head" count from 0; "weights" is the map, of shape (tokens, tokens)
-        and with rows that sum to 1; "separators" the positions of [SEP].
+        "encoder", as a study's entry ``model`` names it; "pattern", the label; "first", "second"
+        and "third", what single readings said; "part", "natural" (drawn at random) or "enriched"
+        (drawn for rare patterns); "state", "pre-trained" or "fine-tuned"; "task", where the input
+        comes from, and "example", its row; "layer" and "head", from 0; "fold", in which a head's
+        maps are held out together; "network", what a network called the map that was trained on
+        the other folds; "weights", the map, of shape (tokens, tokens) and with rows that sum to 1;
+        "separators", the positions of [SEP].
     """
     import pandas as pd
     from safetensors.numpy import load_file
 
-    weights = load_file(folder / "maps.safetensors")
-    maps = pd.read_csv(folder / "labels.csv", dtype={"id": str, "separators": str})
-    maps = maps.set_index("id").drop(columns="length")
-    singles = [weights[name].astype(np.float32) for name in maps.index]  # of half precision
-    maps["weights"] = [one / one.sum(axis=1, keepdims=True) for one in singles]
-    maps["separators"] = [tuple(map(int, text.split())) for text in maps["separators"]]
-    return maps
+    parts = []
+    for encoder, folder in ENCODERS.items():
+        weights = load_file(FOLDER / folder / "maps.safetensors")
+        maps = pd.read_csv(FOLDER / folder / "labels.csv", dtype={"id": str, "separators": str})
+        singles = [weights[name].astype(np.float32) for name in maps.pop("id")]  # of half precision
+        maps["weights"] = [one / one.sum(axis=1, keepdims=True) for one in singles]
+        maps["separators"] = [tuple(map(int, text.split())) for text in maps["separators"]]
+        parts.append(maps.drop(columns="length").assign(encoder=encoder))
+    return pd.concat(parts, ignore_index=True)
 
 
 Picture = tuple[np.ndarray, np.ndarray]  # a map, (tokens, tokens), and True at [SEP], (tokens,)
@@ -60,19 +62,6 @@ def pictures(maps: pd.DataFrame) -> list[Picture]:
     ]
 
 
-def disputed() -> pd.DataFrame:
-    """The labelled maps that one annotator calls vertical and the other heterogeneous."""
-    maps = load_maps()
-    both = maps[["first", "second"]].isin(["vertical", "heterogeneous"]).all(axis=1)
-    return maps[both & (maps["first"] != maps["second"])]
-
-
-def generous(maps: pd.DataFrame) -> pd.Series:
-    """The labels, but "heterogeneous" wherever one annotator says so, however the dispute was settled."""
-    said_so = (maps[["first", "second"]] == "heterogeneous").any(axis=1)
-    return maps["pattern"].mask(said_so, "heterogeneous")
-
-
 def indices(labels: Iterable[str]) -> np.ndarray:
     """Labels as indices into :data:`PATTERNS`, shape (maps,)."""
     return np.array([PATTERNS.index(label) for label in labels])
@@ -80,7 +69,6 @@ def indices(labels: Iterable[str]) -> np.ndarray:
 
 # Maps that are known by construction, with what the guideline calls each. ---
 
-LENGTHS = (8, 16, 32, 64, 100)
 EXPECTED = {
     "uniform": "heterogeneous",
     "to itself": "diagonal",

@@ -8,9 +8,8 @@ from itertools import chain, combinations, permutations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
-from ..attention import Batch, Measurement
+from ..attention import Measurement
 from ..glue import Task
 from ..results import SHARE
 from ..statistics import (
@@ -23,17 +22,18 @@ from ..statistics import (
     means_with_gaps,
     moderated,
     over_trainings,
+    whole_and_resampled,
 )
 from . import classifiers, labels
-from .classifiers import NETWORK, REGRESSION, Classifier, natural_maps
-from .labels import PATTERNS, SHORTEST
+from .classifiers import Patterns
+from .labels import PATTERNS, indices
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ..lab import Lab
 
-NO_TOKEN = -1  # an id that no wordpiece has
+NETWORK, REGRESSION = "network", "logistic regression"
 ROUNDS = 500  # of the expectation maximisation; shares then move by less than 1e-4
 DRAWS = 10_000  # of patterns at random
 GENEROUS = "if either labelling says so"
@@ -44,12 +44,7 @@ EACH_PATTERN = AS_SHARE | {"over": ("kind",), "kinds": PATTERNS}
 
 @dataclass(frozen=True)
 class NamedPatterns:
-    """Result of :class:`Patterns`.
-
-    Attributes:
-        patterns: indices into PATTERNS, shape (examples, layers, heads), for
-            the examples of at least four wordpieces, in the order of the data.
-    """
+    """Indices into PATTERNS, shape (examples, layers, heads)."""
 
     patterns: np.ndarray
 
@@ -59,60 +54,62 @@ class NamedPatterns:
         return (self.patterns[..., None] == np.arange(len(PATTERNS))).astype(np.float64)
 
 
+class _Patterns(Patterns):
+    def compute(self) -> NamedPatterns:  # type: ignore[override]
+        return NamedPatterns(super().compute())
+
+
 Observed = Mapping[str, NamedPatterns]  # of one model on one task, by classifier
 
 
-class Patterns:
-    """Measurement: the pattern of every map (§4.1).
+# Until notebook 8 has moved: errors on MiniLM's maps.
+
+
+def natural_maps(attention: str = "weight") -> pd.DataFrame:
+    """MiniLM's labelled maps that were drawn at random, so that shares of them mean something."""
+    maps = labels.load_maps()
+    return maps[(maps["part"] == "natural") & (maps["encoder"] == "embedded")]
+
+
+def confusions(maps: pd.DataFrame, by: str, seed: Seed, label: str = "pattern") -> np.ndarray:
+    """How many maps of each pattern (rows) are named as each pattern (columns).
+
+    Heads are resampled, and all maps of a drawn head come along, as these are alike.
 
     Args:
-        classifier: such as :func:`bertology_utils.patterns.classifiers.load_network`.
-        separator: the tokenizer's id of [SEP]; None if it has none.
+        maps: from :func:`natural_maps`.
+        by: the column of the names.
+        seed: of the resampling.
+        label: the column of what is taken to be true.
+
+    Returns:
+        Of all heads, then of resampled ones, shape (1 + resamples, patterns, patterns).
     """
+    head = maps.groupby(["layer", "head"]).ngroup()
+    counts = np.zeros((head.max() + 1, len(PATTERNS), len(PATTERNS)))
+    np.add.at(counts, (head, indices(maps[label]), indices(maps[by])), 1)
+    return np.tensordot(whole_and_resampled(len(counts), seed), counts, axes=1)
 
-    def __init__(self, classifier: Classifier, separator: int | None):
-        self.classifier = classifier
-        self.separator = NO_TOKEN if separator is None else separator
-        self._rows: dict[int, list[np.ndarray]] = {}
-        self._groups: list[tuple[list[int], torch.Tensor, torch.Tensor]] = []
 
-    def start(self, batch: Batch) -> None:
-        """Sort the batch's examples by length: maps are cut to their real tokens, and only equal ones stack."""
-        self.classifier.to(batch.mask.device)
-        lengths = batch.lengths.tolist()
-        self._groups = []
-        for length in sorted({length for length in lengths if length >= SHORTEST}):
-            rows = [row for row, other in enumerate(lengths) if other == length]
-            # (examples, length): their real positions
-            at = batch.mask[rows].nonzero()[:, 1].view(len(rows), length)
-            ids = batch.inputs["input_ids"][rows].gather(1, at)
-            self._groups.append((rows, at, ids == self.separator))
-            self._rows |= {batch.index[row]: [] for row in rows}
+def f1_scores(
+    maps: pd.DataFrame, by: str, seed: Seed, label: str = "pattern"
+) -> dict[str, Bootstrap]:
+    """F1 with its interval: "macro F1", "micro F1", and that of every pattern by its name.
 
-    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
-        """Classify one layer; see :class:`bertology_utils.attention.Measurement`.
-
-        Raises:
-            ValueError: the maps hold NaN, or rows that do not sum to 1.
-        """
-        heads = maps.shape[1]
-        for rows, at, separators in self._groups:
-            part = maps[rows].take_along_dim(at[:, None, :, None], 2)
-            part = part.take_along_dim(at[:, None, None, :], 3)  # (examples, heads, length, length)
-            part = part.flatten(0, 1)
-            named = self.classifier.predict(part, separators.repeat_interleave(heads, dim=0))
-            for row, patterns in zip(rows, named.reshape(len(rows), heads), strict=True):
-                self._rows[batch.index[row]].append(patterns)
-
-    def compute(self) -> NamedPatterns:
-        """The patterns of all examples.
-
-        Raises:
-            ValueError: no example is long enough.
-        """
-        if not self._rows:
-            raise ValueError(f"no input has {SHORTEST} wordpieces or more; no map shows a pattern")
-        return NamedPatterns(np.array([self._rows[index] for index in sorted(self._rows)]))
+    Macro F1 is the mean over the patterns that occur; micro F1, with one pattern per map, the share
+    named right. See :func:`confusions`.
+    """
+    counts = confusions(maps, by, seed, label)
+    right = np.diagonal(counts, axis1=1, axis2=2)
+    true, predicted = counts.sum(axis=2), counts.sum(axis=1)  # (1 + resamples, patterns) each
+    f1 = 2 * right / np.maximum(true + predicted, 1)
+    scores = {
+        "macro F1": (f1 * (true > 0)).sum(axis=1) / (true > 0).sum(axis=1),
+        "micro F1": right.sum(axis=1) / counts.sum(axis=(1, 2)),
+        **dict(zip(PATTERNS, f1.T, strict=True)),
+    }
+    heads = maps.groupby(["layer", "head"]).ngroups
+    return {name: Bootstrap.of(values, heads, seed) for name, values in scores.items()}
 
 
 # Shares of the patterns, corrected for the classifier's errors. ---
@@ -135,8 +132,9 @@ def classifier_errors(
     """
     maps = natural_maps(attention)
     if generous:
-        maps = maps.assign(pattern=labels.generous(maps))
-    counts = classifiers.confusions(maps, by, seed)
+        said_so = (maps[["first", "second"]] == "heterogeneous").any(axis=1)
+        maps = maps.assign(pattern=maps["pattern"].mask(said_so, "heterogeneous"))
+    counts = confusions(maps, by, seed)
     totals = counts.sum(axis=-1, keepdims=True)
     return np.where(totals > 0, counts / np.maximum(totals, 1e-12), 1 / len(PATTERNS))
 
@@ -311,7 +309,7 @@ def kappa(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 def label_shares(maps: pd.DataFrame, seed: Seed) -> dict[str, Bootstrap]:
     """Share of every pattern among the settled labels, heads resampled; needs no classifier."""
-    counts = classifiers.confusions(maps, "pattern", seed).sum(axis=2)  # (1 + resamples, patterns)
+    counts = confusions(maps, "pattern", seed).sum(axis=2)  # (1 + resamples, patterns)
     shares, heads = counts.T / counts.sum(axis=1), maps.groupby(["layer", "head"]).ngroups
     pairs = zip(PATTERNS, shares, strict=True)
     return {pattern: Bootstrap.of(share, heads, seed) for pattern, share in pairs}
@@ -321,7 +319,7 @@ def measurements(lab: Lab, task: Task) -> dict[str, Measurement]:
     """What is measured of every model on the task's rows: patterns as each classifier names them."""
     named_by = {NETWORK: classifiers.load_network(), REGRESSION: classifiers.load_regression()}
     separator = lab.tokenizer.sep_token_id
-    return {name: Patterns(one.to(lab.device), separator) for name, one in named_by.items()}
+    return {name: _Patterns(one.to(lab.device), separator) for name, one in named_by.items()}
 
 
 def run(lab: Lab) -> None:
