@@ -90,7 +90,7 @@ def estimate(study: Study, calls: list[Call]) -> tuple[float, float]:
         hours += passes * len(study.train_rows(task)) * seconds[task] / 3600
     for call in calls:
         count = call.measurement.count(study, call.task, **call.options)
-        rows = study.size(call.task, count, **call.options)
+        rows = study.size(call.task, count, **call.measurement.options(call.options))
         hours += call.measurement.passes(layers, heads) * rows * seconds[call.task] / 3600
     return hours, len(runs) * size / 2**30
 

@@ -24,7 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from . import sinks
 from .annotation.inputs import LINGUISTIC, TOKEN_TYPES, token_types
 from .attention import Batch, ByNorm, attention_maps, observe, received
-from .attention.batches import batches_of
+from .attention.batches import batches_of, make_batches
 from .attention.hooks import attention_hooks, shape_of
 from .disabling.heads import TwinWords
 from .disabling.masking import all_heads, disable_heads
@@ -40,6 +40,9 @@ from .features.measure import (
     stripes,
     types_of,
 )
+from .framenet.measure import BEYOND, DIRECTIONS, link_weights
+from .framenet.measure import place as place_frames
+from .framenet.release import grammar
 from .links.dependencies import points_at
 from .links.measure import LINK_TYPES, TokenLinkAttention, borrow, find_links, link_counts
 from .models import classifier_inputs, predict_logits
@@ -114,6 +117,48 @@ def named_maps(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     values = np.array(places, dtype=np.uint8)
     axis = ("state", "classifier", "example", "layer", "head")
     return xr.Dataset({"named": (axis, values)}, names | axes(*values.shape[3:]))
+
+
+# 2 · FrameNet heads (§4.2)
+
+SETS = 500  # of sentences, at most: a value of every sentence and head would take too much room
+
+
+@measured(rows="frames", passes=lambda layers, heads: 3.0, block=10**9, of="framenet")
+def frame_links(
+    study: Study, rows: slice, rules: str = "paper", start: str = "pre-trained"
+) -> xr.Dataset:
+    """How much heads attend along links of predicates with core elements, and how much more than elsewhere (§4.2).
+
+    An example is a set of ``number`` sentences with elements of one ``function`` in grammar and
+    predicates of one part of speech, or else of "several"; ``weight`` is the mean over them of
+    :func:`bertology_utils.framenet.measure.link_weights`, and ``even`` that of 1/L.
+    """
+    placed, inputs = place_frames(study.frames(rows, rules), study.tokenizer)
+    batches = make_batches(inputs, study.tokenizer)
+    pairing = "zip" if rules == "official" else "product"  # as the published code has it
+    seed = study.settings.seed
+    weight = np.ma.masked_invalid(
+        link_weights(study.encoder(start), placed, batches, pairing, seed)
+    )
+    even = np.array([1 / one.length for one in placed])
+    kinds = np.array(
+        [(grammar(one.sentence), one.sentence.exemplar.part_of_speech) for one in placed]
+    )
+    sets = np.array_split(np.lexsort(kinds.T[::-1]), min(SETS, len(placed)))
+    shared = [
+        [kind[0] if len(set(kind)) == 1 else "several" for kind in kinds[one].T] for one in sets
+    ]
+    means = np.stack([weight[:, :, one].mean(axis=2).filled(np.nan) for one in sets], axis=2)
+    values = {
+        "weight": (("direction", "beyond", "example", "layer", "head"), means.round(3)),
+        "even": ("example", [even[one].mean() for one in sets]),
+        "number": ("example", [len(one) for one in sets]),
+        "function": ("example", [function for function, _ in shared]),
+        "predicate": ("example", [part for _, part in shared]),
+    }
+    names = {"direction": list(DIRECTIONS), "beyond": list(BEYOND)}
+    return xr.Dataset(values, names | axes(*means.shape[3:]))
 
 
 # 3 · Fine-tuning drift (§4.3)
@@ -718,6 +763,9 @@ PLAN: tuple[tuple[Measurement, dict[str, str]], ...] = (
     (without_several, {}),
     (shared_words, {}),
     (named_maps, {}),
+    (frame_links, {}),
+    (frame_links, {"rules": "official"}),
+    (frame_links, {"start": "random"}),
     (drift, {}),
     (reset, {}),
     (answers, {}),

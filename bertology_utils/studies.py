@@ -59,7 +59,7 @@ class StudySettings(BaseModel):
         disabled_rows: on which heads are disabled by 1/L; likewise by task.
         compared_rows: on which they are disabled in other ways, and weights are reset.
         several_rows: on which several heads are disabled together.
-        sentences, frames: of the treebank, and of FrameNet by the rules of the paper's text.
+        sentences, frames: of the treebank, and of FrameNet by either rules of extraction.
         annotation: what tells words their parts of speech and dependencies: gold (of the synthetic
             rows), spacy:NAME, or conllu:PATH.
         treebank: a CoNLL-U file of sentences; embedded: the synthetic rows.
@@ -87,7 +87,7 @@ class StudySettings(BaseModel):
     compared_rows: int = Field(300, ge=ALL)
     several_rows: int = Field(200, ge=1)
     sentences: int = Field(ALL, ge=ALL)
-    frames: int = Field(2000, ge=ALL)
+    frames: int = Field(ALL, ge=ALL)
     annotation: str = "spacy:en_core_web_sm"
     treebank: str = "embedded"
     framenet: str = "embedded"

@@ -15,6 +15,7 @@ from made_up import many
 from plain import replay
 from precision import forward_tolerance
 
+from bertology_utils import measurements
 from bertology_utils.attention import attention_maps, observe
 from bertology_utils.attention.batches import make_batches
 from bertology_utils.corpora import FRAMENET
@@ -37,8 +38,10 @@ from bertology_utils.framenet.release import (
     read_unit,
 )
 from bertology_utils.lab import Lab
+from bertology_utils.measurements import frame_links
 from bertology_utils.published import PANELS, published_panel
 from bertology_utils.statistics import heads_by_size, in_both, many_test
+from bertology_utils.study import Study
 from bertology_utils.verdicts import FAILS, HOLDS, UNDECIDED, UNTESTABLE, WEIGHT, judge
 from corpora_generator import mini_framenet
 
@@ -395,6 +398,83 @@ def test_other_places_are_the_links_moved_or_those_of_sentences_of_the_same_leng
     np.testing.assert_allclose(excess, scores.excess.mean(axis=0), atol=1e-6)
 
 
+@pytest.fixture
+def study(tiny_bert, tmp_path, monkeypatch):
+    monkeypatch.setenv("BERTOLOGY_MEASURED", str(tmp_path / "measured"))
+    return Study.of("small", model=str(tiny_bert), frames=300)
+
+
+@pytest.mark.parametrize("rules, start", [("paper", "pre-trained"), ("official", "random")])
+def test_weights_along_links_by_loops_over_single_maps(study, rules, start):
+    found = study.measure(frame_links, rules=rules, start=start)["framenet"]
+    placed, inputs = place(study.frames(300, rules), study.tokenizer)
+    assert found.sizes["example"] == len(placed) < measurements.SETS, "sets of one sentence"
+    others = measure.partners(placed, 1)
+    model = study.encoder(start)
+    in_order = sorted(
+        range(len(placed)), key=lambda at: placed[at].sentence.exemplar.part_of_speech
+    )
+    for at, index in list(enumerate(in_order))[:: 1 + len(placed) // 9]:
+        own, (batch,) = placed[index], make_batches(inputs.select([index]), study.tokenizer)
+        one = found.isel(example=at)
+        assert one.even == pytest.approx(1 / own.length, rel=1e-3) and one.function == "other"
+        assert one.predicate == own.sentence.exemplar.unit.split(".")[1] and one.number == 1
+        for layer, head in ((1, 2), (3, 4)):
+            maps = attention_maps(model, batch)[layer - 1][0, head - 1].numpy()
+            words = maps[np.ix_(own.words, own.words)]
+            for direction in DIRECTIONS:
+                largest = {"places": [], "places and words": []}
+                for sentence in (own, *(placed[other] for other in others[index])):
+                    cells = set()
+                    for element in sentence.elements:
+                        pairs = zip(sentence.predicate, element, strict=False)
+                        if rules == "paper":
+                            pairs = [(a, b) for a in sentence.predicate for b in element]
+                        cells |= {pair if direction == FORWARD else pair[::-1] for pair in pairs}
+                    largest["places"].append(max(maps[cell] for cell in cells))
+                    beyond = [
+                        maps[a, b]
+                        - words[a - own.words.start].mean()
+                        - words[:, b - own.words.start].mean()
+                        + words.mean()
+                        for a, b in cells
+                    ]
+                    largest["places and words"].append(max(beyond))
+                expected = {"nothing": largest["places"][0]} | {
+                    name: each[0] - np.mean(each[1:]) if each[1:] else np.nan
+                    for name, each in largest.items()
+                }
+                values = one.weight.sel(direction=direction, layer=layer, head=head)
+                for beyond, value in expected.items():
+                    assert values.sel(beyond=beyond) == pytest.approx(value, abs=7e-4, nan_ok=True)
+
+
+def test_sets_of_sentences_are_alike_in_grammar_and_hold_their_means(study, monkeypatch):
+    single = study.measure(frame_links)["framenet"]
+    monkeypatch.setattr(measurements, "SETS", 20)
+    few = frame_links.function(study, slice(0, 300))
+    assert few.sizes["example"] == 20 and few.number.sum() == single.number.sum()
+    assert set(few.number.values) <= {len(single.number) // 20, len(single.number) // 20 + 1}
+    ends = np.cumsum(few.number.values)
+    for at, (begin, end) in enumerate(zip([0, *ends], ends, strict=False)):
+        part = single.isel(example=slice(begin, end))
+        np.testing.assert_allclose(few.weight[:, :, at], part.weight.mean("example"), atol=1e-3)
+        kinds = set(part.predicate.values)
+        assert few.predicate[at] == (kinds.pop() if len(kinds) == 1 else "several")
+
+
+def test_partners_are_mutual_and_have_no_cell_in_common(mini, tokenizer):
+    placed, _ = place(extract(mini, PAPER), tokenizer)
+    others = measure.partners(placed, 1)
+    for own, several in enumerate(others):
+        assert len(set(several)) == len(several) <= 8 and own not in several
+        cells = set(zip(*placed[own].pairs(FORWARD).tolist(), strict=True))
+        for other in several:
+            assert own in others[other] and placed[own].length == placed[other].length
+            assert cells.isdisjoint(zip(*placed[other].pairs(FORWARD).tolist(), strict=True))
+    assert np.median([len(several) for several in others]) == 8
+
+
 def test_published_heatmaps_hold_the_papers_two_heads():
     panel = published_panel("framenet")
     assert panel.shape == (12, 12)
@@ -466,6 +546,10 @@ def test_complements_are_told_by_the_release(folder):
 
     several = [sentence("Ext", "Dep"), sentence("Dep", "Obj"), sentence("", "")]
     assert release.only_complements(several) == several[:1]
+    assert [release.grammar(one) for one in several] == ["dependent", "object", "other"]
+    first = several[0]
+    both = replace(first, elements=(*first.elements, (first.exemplar.elements[0],)))
+    assert release.grammar(both) == "several"
 
 
 def test_the_second_head_above_the_third():

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
 from ..annotation.inputs import wordpieces
-from ..attention import Batch, attention_maps, make_batches, observe_cached
+from ..attention import Batch, attention_maps, make_batches, observe, observe_cached
 from ..attention.batches import batches_of, encode
-from ..attention.cells import Cells, StrongestCells, as_set, borrow_places, cells_between
+from ..attention.cells import BORROWED, Cells, StrongestCells, as_set, borrow_places, cells_between
 from ..common import Head, head_name
 from ..lab import Lab, kept
 from ..published import MODEL, READING_ERROR, published_panel
@@ -34,11 +35,14 @@ from .release import RULES, FrameSentence, Span, extract, load_release, only_com
 
 if TYPE_CHECKING:
     from datasets import Dataset
+    from transformers import PreTrainedModel
 
 EXAMPLE = "He was becoming agitated ."  # of §4.2
 PAPER_SENTENCES, PAPER_UNITS = 473, 13_572  # §4.2; lexical units of release 1.7
 # Who attends: the predicate, as the paper's text says, or the element, as its code has it.
 DIRECTIONS = FORWARD, BACK = "predicate to element", "element to predicate"
+# What a weight is above: nothing; what it is at other places; that, without what the words give and receive.
+BEYOND = ("nothing", "places", "places and words")
 # What the links are compared with, and what people read for it.
 PLACES = {"moved": "shifted places", "borrowed": "other sentences' places"}
 EVEN_SHARES = 2  # so many times 1/L is a high weight, as in §4.4's stripes
@@ -209,6 +213,108 @@ def borrowed_places(placed: Sequence[FramePlaces], direction: str, seed: int) ->
     for same, cells in links:
         same.append(cells)
     return [[cells, *borrow_places(same, as_set(cells), rng)] for same, cells in links]
+
+
+def partners(placed: Sequence[FramePlaces], seed: int) -> list[list[int]]:
+    """For each sentence up to eight others, drawn by the seed, at whose links' places its own map is read as well.
+
+    They have as many wordpieces, and their links no cell in common with its own. Each is a partner
+    of its partners, so that a place counts as often without a link as with one, and a head that goes
+    by position alone has no excess.
+
+    Returns:
+        Positions in ``placed``.
+    """
+    rng, cells = np.random.default_rng(seed), [as_set(one.pairs(FORWARD)) for one in placed]
+    others: list[list[int]] = [[] for _ in placed]
+    by_length = defaultdict[int, list[int]](list)
+    for at, sentence in enumerate(placed):
+        by_length[sentence.length].append(at)
+    for same in by_length.values():
+        for _ in range(BORROWED):
+            single: list[int] = []
+            for own in rng.permutation(same).tolist():
+                fitting = (
+                    at
+                    for at in single
+                    if at not in others[own] and cells[own].isdisjoint(cells[at])
+                )
+                if (partner := next(fitting, None)) is None:
+                    single.append(own)
+                    continue
+                single.remove(partner)
+                others[own].append(partner)
+                others[partner].append(own)
+    return others
+
+
+class BeyondWords(StrongestCells):
+    """Measurement: the largest weight in each set of cells, beyond what the two words give and receive anyway.
+
+    From every weight the mean of its row and that of its column are subtracted, and the mean of all
+    is added; the means are over words, without special tokens.
+
+    Args:
+        sets: see :class:`bertology_utils.attention.cells.StrongestCells`.
+        words: per example the positions of its words.
+    """
+
+    def __init__(self, sets: Sequence[Sequence[Cells]], words: Sequence[range]):
+        super().__init__(sets)
+        self._words = words
+
+    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
+        """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""
+        share = torch.zeros(batch.mask.shape, dtype=maps.dtype, device=maps.device)
+        for row, index in enumerate(batch.index):
+            share[row, list(self._words[index])] = 1 / len(self._words[index])
+        given = torch.einsum("ehij,ej->ehi", maps, share)
+        received = torch.einsum("ehij,ei->ehj", maps, share)
+        mean = torch.einsum("ehi,ei->eh", given, share)
+        anyway = given[..., None] + received[:, :, None] - mean[..., None, None]
+        super().update(layer, maps - anyway, batch)
+
+
+def link_weights(
+    model: PreTrainedModel,
+    placed: Sequence[FramePlaces],
+    batches: Sequence[Batch],
+    pairing: str = "product",
+    seed: int = 1,
+) -> np.ndarray:
+    """The largest weight along each sentence's links in every head, and how much larger it is than elsewhere.
+
+    Beyond nothing, as in the paper; beyond its mean at the places of the links of :func:`partners`;
+    and the same after :class:`BeyondWords`.
+
+    Args:
+        model: an encoder.
+        placed: from :func:`place`.
+        batches: model inputs of the same sentences.
+        pairing: see :meth:`FramePlaces.pairs`.
+        seed: of the draw of partners.
+
+    Returns:
+        Shape (directions, :data:`BEYOND`, sentences, layers, heads); NaN where a sentence has no
+        partner.
+    """
+    others, measures = partners(placed, seed), {}
+    for direction in DIRECTIONS:
+        cells = [one.pairs(direction, pairing) for one in placed]
+        sets = [[cells[at] for at in (own, *others[own])] for own in range(len(placed))]
+        measures[direction] = StrongestCells(sets)
+        measures[f"{direction}, words"] = BeyondWords(sets, [one.words for one in placed])
+    seen = observe(model, batches, measures)
+
+    def above(several: Sequence[np.ndarray]) -> list[np.ndarray]:
+        return [one[0] - (one[1:].mean(axis=0) if len(one) > 1 else np.nan) for one in several]
+
+    return np.array(
+        [
+            [[one[0] for one in seen[way]], above(seen[way]), above(seen[f"{way}, words"])]
+            for way in DIRECTIONS
+        ]
+    )
 
 
 def moved_places(placed: Sequence[FramePlaces], direction: str) -> list[list[Cells]]:

@@ -33,6 +33,9 @@ SENTENCE_TOKENS, ELEMENT_TOKENS = 12, 3  # the most that a sentence and an eleme
 # FrameNet's grammatical function of what is no subject ("Ext"), object ("Obj") or noun modified
 # ("Head")
 COMPLEMENT = "Dep"
+# FrameNet's names of grammatical functions; Ext, the external argument, is a verb's subject, or that
+# of the verb that supports a noun or an adjective.
+FUNCTIONS = {"Ext": "subject", "Obj": "object", "Dep": "dependent"}
 _TOKEN = re.compile(r"\S+")
 
 
@@ -65,6 +68,11 @@ class Exemplar(NamedTuple):
     elements: tuple[Span, ...]
     core: tuple[str, ...]
     functions: tuple[str, ...] = ()
+
+    @property
+    def part_of_speech(self) -> str:
+        """The predicate's: "v", "n", "a", "prep", …."""
+        return self.unit.rpartition(".")[2]
 
 
 @dataclass(frozen=True)
@@ -386,6 +394,20 @@ def _linked(
 
     elements = tuple(spans(span.name, at[span]) for span in links)
     return FrameSentence(exemplar, spans("Target", predicate), elements)
+
+
+def grammar(sentence: FrameSentence) -> str:
+    """What a sentence's linked elements are in grammar: "subject", "object", "dependent" or "other"; "several" if they differ.
+
+    By FrameNet's own annotation. Other are possessors and modified nouns, for instance, and all
+    elements of a release without grammatical functions, as the miniature is.
+    """
+    exemplar = sentence.exemplar
+    function = {
+        span.name: name for span, name in zip(exemplar.elements, exemplar.functions, strict=True)
+    }
+    own = {FUNCTIONS.get(function[spans[0].name], "other") for spans in sentence.elements}
+    return own.pop() if len(own) == 1 else "several"
 
 
 def only_complements(sentences: Sequence[FrameSentence]) -> list[FrameSentence]:
