@@ -415,34 +415,34 @@ def test_weights_along_links_by_loops_over_single_maps(study, rules, start):
         range(len(placed)), key=lambda at: placed[at].sentence.exemplar.part_of_speech
     )
     for at, index in list(enumerate(in_order))[:: 1 + len(placed) // 9]:
-        own, (batch,) = placed[index], make_batches(inputs.select([index]), study.tokenizer)
+        own = placed[index]
         one = found.isel(example=at)
         assert one.even == pytest.approx(1 / own.length, rel=1e-3) and one.function == "other"
         assert one.predicate == own.sentence.exemplar.unit.split(".")[1] and one.number == 1
         for layer, head in ((1, 2), (3, 4)):
-            maps = attention_maps(model, batch)[layer - 1][0, head - 1].numpy()
-            words = maps[np.ix_(own.words, own.words)]
             for direction in DIRECTIONS:
-                largest = {"places": [], "places and words": []}
-                for sentence in (own, *(placed[other] for other in others[index])):
-                    cells = set()
-                    for element in sentence.elements:
-                        pairs = zip(sentence.predicate, element, strict=False)
-                        if rules == "paper":
-                            pairs = [(a, b) for a in sentence.predicate for b in element]
-                        cells |= {pair if direction == FORWARD else pair[::-1] for pair in pairs}
-                    largest["places"].append(max(maps[cell] for cell in cells))
+                cells = set()
+                for element in own.elements:
+                    pairs = zip(own.predicate, element, strict=False)
+                    if rules == "paper":
+                        pairs = [(a, b) for a in own.predicate for b in element]
+                    cells |= {pair if direction == FORWARD else pair[::-1] for pair in pairs}
+                largest, beyond_words = [], []
+                for sentence in (index, *others[index]):
+                    (batch,) = make_batches(inputs.select([sentence]), study.tokenizer)
+                    maps = attention_maps(model, batch)[layer - 1][0, head - 1].numpy()
+                    begin, words = placed[sentence].words.start, placed[sentence].words
+                    inner = maps[np.ix_(words, words)]
+                    rows, columns = inner.mean(axis=1), inner.mean(axis=0)
+                    largest.append(max(maps[cell] for cell in cells))
                     beyond = [
-                        maps[a, b]
-                        - words[a - own.words.start].mean()
-                        - words[:, b - own.words.start].mean()
-                        + words.mean()
+                        maps[a, b] - rows[a - begin] - columns[b - begin] + inner.mean()
                         for a, b in cells
                     ]
-                    largest["places and words"].append(max(beyond))
-                expected = {"nothing": largest["places"][0]} | {
+                    beyond_words.append(max(beyond))
+                expected = {"nothing": largest[0]} | {
                     name: each[0] - np.mean(each[1:]) if each[1:] else np.nan
-                    for name, each in largest.items()
+                    for name, each in {"place": largest, "place and words": beyond_words}.items()
                 }
                 values = one.weight.sel(direction=direction, layer=layer, head=head)
                 for beyond, value in expected.items():

@@ -41,8 +41,8 @@ EXAMPLE = "He was becoming agitated ."  # of §4.2
 PAPER_SENTENCES, PAPER_UNITS = 473, 13_572  # §4.2; lexical units of release 1.7
 # Who attends: the predicate, as the paper's text says, or the element, as its code has it.
 DIRECTIONS = FORWARD, BACK = "predicate to element", "element to predicate"
-# What a weight is above: nothing; what it is at other places; that, without what the words give and receive.
-BEYOND = ("nothing", "places", "places and words")
+# What a weight is beyond: nothing; its place; its place, and what its words give and receive anyway.
+BEYOND = ("nothing", "place", "place and words")
 # What the links are compared with, and what people read for it.
 PLACES = {"moved": "shifted places", "borrowed": "other sentences' places"}
 EVEN_SHARES = 2  # so many times 1/L is a high weight, as in §4.4's stripes
@@ -216,11 +216,10 @@ def borrowed_places(placed: Sequence[FramePlaces], direction: str, seed: int) ->
 
 
 def partners(placed: Sequence[FramePlaces], seed: int) -> list[list[int]]:
-    """For each sentence up to eight others, drawn by the seed, at whose links' places its own map is read as well.
+    """For each sentence up to eight others, drawn by the seed, in which the place of its links is looked at as well.
 
-    They have as many wordpieces, and their links no cell in common with its own. Each is a partner
-    of its partners, so that a place counts as often without a link as with one, and a head that goes
-    by position alone has no excess.
+    They have as many wordpieces, and none of its links' cells is a link's there. Each is a partner
+    of its partners, so that all maps are looked at equally often.
 
     Returns:
         Positions in ``placed``.
@@ -284,8 +283,8 @@ def link_weights(
 ) -> np.ndarray:
     """The largest weight along each sentence's links in every head, and how much larger it is than elsewhere.
 
-    Beyond nothing, as in the paper; beyond its mean at the places of the links of :func:`partners`;
-    and the same after :class:`BeyondWords`.
+    Beyond nothing, as in the paper; beyond the mean of what it is at the same place in the sentence's
+    :func:`partners`; and the same after :class:`BeyondWords`.
 
     Args:
         model: an encoder.
@@ -304,14 +303,22 @@ def link_weights(
         sets = [[cells[at] for at in (own, *others[own])] for own in range(len(placed))]
         measures[direction] = StrongestCells(sets)
         measures[f"{direction}, words"] = BeyondWords(sets, [one.words for one in placed])
-    seen = observe(model, batches, measures)
+    seen = observe(model, batches, measures)  # of each sentence at its own place, then at others'
 
-    def above(several: Sequence[np.ndarray]) -> list[np.ndarray]:
-        return [one[0] - (one[1:].mean(axis=0) if len(one) > 1 else np.nan) for one in several]
+    def beyond_place(values: Sequence[np.ndarray]) -> list[np.ndarray]:
+        there = (
+            [values[at][1 + others[at].index(own)] for at in others[own]]
+            for own in range(len(placed))
+        )
+        return [
+            one[0] - (np.mean(several, axis=0) if several else np.nan)
+            for one, several in zip(values, there, strict=True)
+        ]
 
     return np.array(
         [
-            [[one[0] for one in seen[way]], above(seen[way]), above(seen[f"{way}, words"])]
+            [[one[0] for one in seen[way]]]
+            + [beyond_place(seen[name]) for name in (way, f"{way}, words")]
             for way in DIRECTIONS
         ]
     )
