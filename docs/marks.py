@@ -11,6 +11,9 @@ row, with layers and heads counted from 1. ``part=`` chooses ``low``, ``high``, 
 ``holds``, ``fails`` or is ``undecided``. ``as=loss`` is the number with the other sign, for a change
 that a sentence calls a loss or a cost. Numbers up to twelve may be words.
 
+Of a study that computes on measurements, ``<!-- = e5 4 | cls_weight -->`` names a number that page 4
+keeps under this name.
+
 ``<!-- = real | fact frame_head -->`` stands behind a fact, such as "(4, 2)". A sentence that states
 a verdict ends with ``<!-- = real | several-heads-harmless: undecided -->``.
 """
@@ -24,6 +27,7 @@ from pathlib import Path
 
 from bertology_utils.common import one_of
 from bertology_utils.results import Results, factor_of, read_results, tidy
+from bertology_utils.studies import KEPT
 from bertology_utils.verdicts import CLAIMS, OUTCOMES, THIS_RUN
 from docs.pages import evidence
 
@@ -84,6 +88,10 @@ def _complaint(match: re.Match[str], root: Path, own: str) -> str:
     """What is wrong with a mark; "" if it is right."""
     place, what, *labels = match["row"].split(" | ")
     kind, _, number = place.partition(" ")
+    if kind in KEPT:
+        (page,) = (root / "results" / kind / "pages").glob(f"{number}_*.json")
+        said = json.loads(page.read_text(encoding="utf-8"))["said"]
+        return _differs(match["number"], said[one_of("number", what, said)])
     run = evidence(root, number or own) if kind == "real" else read_results(root / place)
     claim, _, outcome = what.partition(": ")
     if claim in CLAIMS and outcome:
@@ -98,13 +106,17 @@ def _complaint(match: re.Match[str], root: Path, own: str) -> str:
         return "" if right else f"{stated} is {actual}"
     if match["number"] is None:
         raise ValueError("no number stands before it")
-    value = _number(run, what, dict(label.split("=", 1) for label in labels))
-    written = match["number"].replace("−", "-").replace(",", "").lower().replace("none", "no")
+    return _differs(match["number"], _number(run, what, dict(label.split("=", 1) for label in labels)))
+
+
+def _differs(number: str, value: float) -> str:
+    """What is wrong with a number that is written for a value, with as many digits as it has; "" if it is right."""
+    written = number.replace("−", "-").replace(",", "").lower().replace("none", "no")
     if written in WORDS:
         written = str(WORDS.index(written))
     digits = len(written.partition(".")[2])
     same = f"{round(value, digits) + 0.0:.{digits}f}" == f"{float(written):.{digits}f}"
-    return "" if same else f"{match['number']} is {value:.{digits + 1}f}"
+    return "" if same else f"{number} is {value:.{digits + 1}f}"
 
 
 def _verdict(run: Results, claim: str) -> Mapping[str, str]:
