@@ -25,7 +25,7 @@ from bertology_utils.links.measure import (
 )
 from bertology_utils.statistics import ONE_SIDED
 from bertology_utils.study import Study
-from bertology_utils.verdicts import FAILS, HOLDS, UNDECIDED, UNTESTABLE, WEIGHT, judge
+from bertology_utils.verdicts import FAILS, HOLDS, UNDECIDED, WEIGHT, judge
 
 
 def plain_pairs(sentence, antecedents):
@@ -358,22 +358,6 @@ def test_heads_are_diagonal_if_they_attend_to_the_links_side(related):
     assert rho.value == pytest.approx(plain) and rho.n == 200
     verdict = judge("verbs-diagonal", {"": rho}, unit="correlation")
     assert verdict.outcome == (HOLDS if related else FAILS)
-
-
-def test_a_type_is_first_where_it_gets_more_than_every_other_but_cls():
-    """Each is compared in the examples that have both, in every resample."""
-    values = np.full((30, len(TOKEN_TYPES)), np.nan)
-    at = {name: number for number, name in enumerate(TOKEN_TYPES)}
-    values[:, at["[CLS]"]], values[:, at["[SEP]"]], values[:, at["nouns"]] = 0.9, 0.3, 0.2
-    values[:20, at["verbs"]], values[:20, at["[SEP]"]] = 0.35, 0.4
-    assert measure.share_first(values, "[SEP]", 1) == 1, "verbs get more than the mean [SEP]"
-    assert measure.share_first(values, "nouns", 1) == 0
-    unknown = measure.first_in_all([1.0, measure.share_first(values, "objects", 1)])
-    assert judge("cls-reads-sep", {"": unknown}).outcome == UNTESTABLE, "no example has an object"
-    values[:, at["nouns"]] = np.random.default_rng(0).normal(values[:, at["[SEP]"]], 0.1)
-    assert 0 < measure.share_first(values, "[SEP]", 1) < 1
-    assert measure.first_in_all([1.0, 0.99]).outcome == HOLDS
-    assert measure.first_in_all([1.0, 0.6]).outcome == UNDECIDED
 
 
 # The measurements of notebook 5, against plain loops

@@ -1,11 +1,10 @@
-"""§4.5: attention along links between words, against other inputs' places, rivals and neighbours, and from [CLS] (Fig 7)."""
+"""§4.5: attention along links between words, against other inputs' places, rivals and neighbours."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -20,60 +19,39 @@ from ..annotation.inputs import (
     PlacedSentence,
     is_punctuation,
 )
-from ..attention import Batch, Measurement, attention_maps, one_example
+from ..attention import Measurement
 from ..attention.cells import Cells, StrongestCells, as_set, borrow_places, cells_between
-from ..cache import Lazy
-from ..common import head_name, track
-from ..features import TOKEN_TYPES, Features, Flow, in_even_shares, marks, token_types
-from ..features.compare import mean_over_examples
+from ..common import head_name
+from ..features import Features, Flow, marks, token_types
 from ..glue import Task
 from ..lab import Lab, kept
-from ..results import P_VALUE
 from ..statistics import (
     Bootstrap,
     ManyTest,
     Seed,
     largest,
     many_test,
-    means_with_gaps,
     rank_agreement,
 )
-from ..verdicts import WEIGHT, Support, all_of, never_adjacent, no_sink
-from .dependencies import ROWS, relation_tests
+from ..verdicts import WEIGHT, Support, never_adjacent
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+    pass
 
 # ClearNLP makes the copula the subject's head, UD the adjective or noun that it belongs to.
 PREDICATES = {"VERB", "AUX"}
 LINK_TYPES = ("verb → subject", "subject → verb", "noun → pronoun", "pronoun → noun")
 PAIRS = {"verbs": LINK_TYPES[:2], "pronouns": LINK_TYPES[2:]}  # by the words that are linked
 
-# States of a model.
-BEFORE, TUNED, RANDOM = "pre-trained", "fine-tuned", "random weights"
-# Names of rows in results.json; of every head, by state of the model and type of link.
-ALONG = "weight along links"
-ABOVE_PLACES = "weight along links above other inputs' places"
-CENTRED = "the same with each word's popularity off"
-ABOVE_RIVALS = "weight along links above rivals"
-AHEAD = "share of links ahead of all their rivals"
-NEIGHBOURS = "weight on the neighbour on the links' side"
-RHO = "ρ with attention to neighbours, attention along links"
-# By state, task and type of token; and by task, type and fine-tuning run.
-FROM_CLS = "weight from [CLS], last layer"
-FIRST = "share of resamples in which [CLS] attends most to it"
-# What a claim is about: types of link, or the token to which [CLS] attends most. Of verbs the paper
-# speaks of the direction from the verb only.
+# What a claim is about: types of link. Of verbs the paper speaks of the direction from the verb
+# only.
 DIAGONAL = {"verbs-diagonal": PAIRS["verbs"], "pronouns-diagonal": PAIRS["pronouns"]}
 INDISTINCT = {
     "verbs-indistinct": LINK_TYPES[:1],
     "subjects-indistinct": LINK_TYPES[1:2],
     "pronouns-indistinct": PAIRS["pronouns"],
 }
-CLS_CLAIMS = {"cls-reads-sep": "[SEP]", "cls-reads-punctuation": "punctuation"}
 Found = Mapping[str, Any]  # what one pass over one task's inputs found of a model, by measurement
-States = Mapping[str, Mapping[Task, Found]]  # by state of the model and task
-Runs = Mapping[Task, Sequence[Found]]  # of every fine-tuning run
 Tests = Mapping[str, Sequence[ManyTest]]  # of every head, by type of link
 
 
@@ -407,7 +385,7 @@ def some_head_passes(tests: Sequence[ManyTest]) -> Support:
     return Support(float(holds), float(below.max()), f"{number}; {sizes}")
 
 
-# All that notebook 5 records and judges.
+# What notebook 8 still measures and judges of links.
 
 
 @kept
@@ -419,7 +397,7 @@ def links_of(lab: Lab, task: Task) -> Sequence[InputLinks]:
 
 
 def measurements(lab: Lab, task: Task) -> dict[str, Measurement]:
-    """The measurements that notebook 5 makes of every model on the task's rows, by name."""
+    """Measurements of a model on the task's rows, by name."""
     inputs = lab.annotated_inputs(task)
     return {
         "from [CLS]": Features([token_types(annotated) for annotated in inputs], from_cls=True),
@@ -427,64 +405,6 @@ def measurements(lab: Lab, task: Task) -> dict[str, Measurement]:
         "centred": TokenLinkAttention(links_of(lab, task), centred=True),
         "flow": Flow([marks(annotated) for annotated in inputs]),
     }
-
-
-def run(lab: Lab) -> None:
-    """Record and judge what §4.5 says, of every task and model; controls and random weights included."""
-
-    def observe(model: PreTrainedModel | Lazy, task: Task) -> Found:
-        return lab.observe(model, task, measurements(lab, task))
-
-    before, random = (
-        {task: observe(model, task) for task in track(lab.tasks, "measuring")}
-        for model in (lab.encoder(), lab.encoder("normal"))
-    )
-    tuned = {
-        task: [observe(model, task) for model in lab.lazy_classifiers(task)]
-        for task in track(lab.tasks, "fine-tuned")
-    }
-    # Of fine-tuned models rows have each task's first run.
-    first = {task: runs[0] for task, runs in tuned.items()}
-    states = {BEFORE: before, TUNED: first, RANDOM: random}
-    record_links(lab, states, tuned)
-    record_relations(lab)
-    record_from_cls(lab, states, tuned)
-    lab.fact(annotation=lab.annotator.name, learned=lab.learned)
-
-
-def record_links(lab: Lab, states: States, tuned: Runs) -> None:
-    """Every head along links, above places and rivals, and on neighbours; examples of all tasks together."""
-    seed = lab.settings.seed
-    links = [of_input for task in lab.tasks for of_input in links_of(lab, task)]
-    adjacent = share_adjacent(links)
-    lab.record("share of links between neighbours", adjacent, by=("kind",), unit="share")
-    tests = {state: link_tests(models.values(), seed) for state, models in states.items()}
-    rho: dict[str, Bootstrap] = {}
-    for state, models in states.items():
-        scores = joined_scores(one["links"] for one in models.values())
-        around = np.concatenate([one["flow"].neighbours for one in models.values()])
-        for kind, tests_of_kind in tests[state].items():
-            at = LINK_TYPES.index(kind)
-            along = scores.along[:, at]
-            record = partial(lab.record, state=state, kind=kind)
-            weights = {ALONG: along, AHEAD: scores.ahead[:, at]}
-            if state == BEFORE:
-                weights[NEIGHBOURS] = neighbour_weights(around, links, kind)
-                rho[kind] = diagonal_correlation(along, weights[NEIGHBOURS], seed)
-            for what, values in weights.items():
-                if n := int(np.isfinite(values[:, 0, 0]).sum()):
-                    unit = "share" if what == AHEAD else "weight"
-                    record(what, np.nanmean(values, axis=0), n=n, unit=unit)
-            # Of tests against rivals the first: as weights are.
-            controls = ABOVE_PLACES, CENTRED, ABOVE_RIVALS
-            for what, test in zip(controls, tests_of_kind, strict=False):
-                record(what, test.means, n=int(test.n.max()), unit="difference")
-    lab.record(RHO, rho, by=("kind",), state=BEFORE, unit="correlation")
-    by_model = {BEFORE: tests[BEFORE]}
-    learned = [several for task, several in tuned.items() if lab.learned[task]]
-    for number, models_of_run in enumerate(zip(*learned, strict=False), start=1):
-        by_model[f"run {number}"] = link_tests(models_of_run, seed)
-    judge_links(lab, by_model, rho, adjacent)
 
 
 def judge_links(
@@ -514,89 +434,3 @@ def judge_links(
             }
         unmet = never_adjacent(adjacent["pronouns" if "pronoun" in kinds[0] else "verbs"])
         lab.judge(claim, estimates, unmet=unmet, unit="correlation", **options)
-
-
-def record_relations(lab: Lab) -> None:
-    """Heads along dependencies, pre-trained, and whether one points from subject to verb better than a distance."""
-    tests = relation_tests(lab, lab.encoder(), lab.tasks)
-    for what, part, unit in ROWS:
-        values = {relation: getattr(test, part) for relation, test in tests.items()}
-        lab.record(what, values, by=("kind",), state=BEFORE, unit=unit)
-    subjects = {"": tests["nsubj"].support} if "nsubj" in tests else {}
-    lab.judge("subjects-distance", subjects, unmet="" if subjects else "such arcs")
-
-
-def record_from_cls(lab: Lab, states: States, tuned: Runs) -> None:
-    """What [CLS] gives each type of token in the last layer, and in how many resamples a type comes first (Fig 7)."""
-    means = {
-        state: {task: mean_over_examples(last_layer(one)) for task, one in models.items()}
-        for state, models in states.items()
-    }
-    over = {"over": ("kind",), "kinds": TOKEN_TYPES}
-    lab.record(FROM_CLS, means, by=("state", "task"), unit="weight", **over)
-    first = {
-        task: {
-            kind: [share_first(last_layer(one), kind, lab.settings.seed) for one in several]
-            for kind in CLS_CLAIMS.values()
-        }
-        for task, several in tuned.items()
-    }
-    labels, tolerance = ("task", "kind", "training"), P_VALUE
-    lab.record(FIRST, first, by=labels, state=TUNED, unit="share", tolerance=tolerance)
-    special = {
-        task: [marks(annotated) for annotated in lab.annotated_inputs(task)] for task in lab.tasks
-    }
-    flows = {task: one["flow"] for task, one in states[BEFORE].items()}
-    unmet = no_sink(in_even_shares(flows, special)["[SEP]"])
-    for claim, kind in CLS_CLAIMS.items():
-        supports = {task: first_in_all(shares[kind]) for task, shares in first.items()}
-        lab.judge(claim, supports, unmet=unmet)
-
-
-def last_layer(one: Found) -> np.ndarray:
-    """What [CLS] gives each type of token in the last layer, mean over heads, shape (examples, types)."""
-    return one["from [CLS]"][:, :, -1].mean(axis=2)  # of (examples, types, layers, heads)
-
-
-def share_first(values: np.ndarray, kind: str, seed: Seed) -> float:
-    """In what share of resamples a type gets more than every other but [CLS], each compared in examples that have both.
-
-    Args:
-        values: what types get, shape (examples, types), NaN where an example lacks the type.
-        kind: the type; NaN if no example has it.
-        seed: of the resampling of examples.
-    """
-    if not np.isfinite(values[:, TOKEN_TYPES.index(kind)]).any():
-        return np.nan
-    first: Any = True
-    for other, name in enumerate(TOKEN_TYPES):
-        both = values[:, [TOKEN_TYPES.index(kind), other]]
-        there = np.isfinite(both).all(axis=1, keepdims=True)
-        if name not in (kind, "[CLS]") and there.any():
-            own, its = means_with_gaps(np.where(there, both, np.nan), seed)[1:].T  # each resample
-            first = first & ~(own <= its)
-    return float(np.mean(first))
-
-
-def first_in_all(shares: Sequence[float]) -> Support:
-    """Support for what comes out in these shares of resamples, one for each fine-tuning run."""
-    support = all_of(Support(1 - share, share) for share in shares)
-    return replace(support, number=f"first in {min(shares):.0%} of resamples")
-
-
-# To look at.
-
-
-def maps_of(
-    model: PreTrainedModel, batches: Sequence[Batch], index: int, attention: str = "weight"
-) -> np.ndarray:
-    """All maps of one input, to look at: shape (layers, heads, tokens, tokens).
-
-    Args:
-        model: encoder or classifier.
-        batches: of the data.
-        index: of the input in the data.
-        attention: see :func:`bertology_utils.attention.attention_maps`.
-    """
-    batch = one_example(batches, index).to(model.device)
-    return np.stack([maps[0].cpu().numpy() for maps in attention_maps(model, batch, attention)])
