@@ -146,7 +146,6 @@ def sweeps(lab: Lab) -> list[Job]:
 NEEDS: Mapping[str, Sequence[Callable[[Lab], list[Job]]]] = {
     "0": (first_run,),
     "3": (all_runs, random_starts),
-    "4": (all_runs,),
     "7": (all_runs,),
     "9": (all_runs, sweeps),
     "10": (all_runs, random_starts, pruned_runs),
@@ -155,7 +154,6 @@ NEEDS: Mapping[str, Sequence[Callable[[Lab], list[Job]]]] = {
 SECTIONS = {
     "2": "framenet.measure",
     "3": "drift",
-    "4": "features",
     "7": "norms",
     "8": "pretrained",
     "9": "importance",

@@ -384,7 +384,11 @@ def features(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     seen = {}
     for state, model in models.items():
         flow = Flow([marks(one) for one in words])
-        ways = {"weight": Received(), "norm": ByNorm(Received()), "flow": flow}
+        ways: dict[str, Any] = {
+            "weight": Received(),
+            "norm": ByNorm(Received()),
+            "flow": flow,
+        }
         seen[state] = observe(model, batches, ways)
     types, matched = [types_of(one) for one in words], match(words, study.settings.seed)
     parts = [
@@ -461,7 +465,9 @@ def count_stripes(seen: Seen, types: list[np.ndarray]) -> xr.Dataset:
         counts["kept"].append((before & after).sum(axis=(2, 3)) @ masks.T)
         counts["kept_by_others"].append((others * after).sum(axis=(2, 3)) @ masks.T)
     axis = ("way", "threshold", "type")
-    values = {name: (("example", *axis), np.array(one)) for name, one in counts.items()}
+    values: dict[str, tuple[Any, np.ndarray]] = {
+        name: (("example", *axis), np.array(one)) for name, one in counts.items()
+    }
     values["stripes"] = (("example", "state", *axis), values["stripes"][1])
     values["tokens"] = (("example", "type"), np.array([masks.sum(axis=1) for masks in types]))
     names = {"state": list(seen), "way": list(WAYS), "type": list(TYPES)}

@@ -38,6 +38,7 @@ from .settings import (
     resolve,
 )
 from .studies import STUDIES, StudySettings
+from .study import Study
 from .verdicts import MIN_EXAMPLES
 from .workers import ONE_THREAD, describe_error
 
@@ -218,6 +219,11 @@ def study_of(notebook: Notebook, values: dict[str, object]) -> StudySettings:
         _split(task, "dev", source)
         if task.name not in settings.checkpoint:
             _split(task, "train", source)
+    if "annotation" in notebook.parameters and settings.annotation.startswith("conllu:"):
+        annotator = _annotator(settings.annotation)
+        for task in parse_tasks(settings.tasks) if source.kind != "hub" else ():
+            rows = Study(settings).rows(task.title)
+            annotator.annotate([text for field in task.fields for text in rows[field]])
     return settings
 
 

@@ -116,8 +116,11 @@ class StudySettings(BaseModel):
                     f"checkpoint: there is no folder {place} for {get_task(task).title};"
                     " save_pretrained(FOLDER) writes one"
                 )
+        entries = _overridden(STUDIES[name], given)
+        if given.get("data") == "embedded" and "annotation" not in given:
+            entries["annotation"] = "gold"  # which these rows bring with them
         try:
-            settings = cls(name=name, **_overridden(STUDIES[name], given))
+            settings = cls(name=name, **entries)
         except ValidationError as error:
             first = error.errors()[0]
             entry = ".".join(map(str, first["loc"]))
@@ -130,6 +133,10 @@ class StudySettings(BaseModel):
                 raise ValueError(
                     f"study {name!r}, {entry}={few[0]}: too few rows; at least {LEAST_ROWS} are needed"
                 )
+        if settings.annotation == "gold" and settings.data != "embedded":
+            raise ValueError(
+                "annotation='gold' goes with data='embedded' only; else give spacy:NAME or conllu:PATH"
+            )
         parse_tasks(settings.tasks)
         return settings
 

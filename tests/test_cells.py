@@ -65,11 +65,6 @@ def test_one_task_alone_is_not_compared_with_itself(run, tiny_bert):
     assert outcomes["last-layers-gain"] != UNTESTABLE and outcomes["task-movement"] == UNTESTABLE
 
 
-def test_as_many_heads_are_counted_as_the_model_has(run, tiny_bert, capsys):
-    run("4", tiny_bert, "sst2", trainings=1)
-    assert capsys.readouterr().out.count(" of 12 heads") == 4, "at four borders"
-
-
 def test_the_page_runs_where_a_model_of_five_layers_has_no_skill_to_keep(run, tmp_path):
     names = run("10", make_bert(tmp_path / "bert", 5, 4, 32), "mrpc", trainings=1)
     assert not tasks_of(names, "skill kept with heads removed")

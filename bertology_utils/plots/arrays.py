@@ -33,6 +33,8 @@ def panels(
     )
     for ax in axes.flat[count:]:
         ax.set_axis_off()
+    for ax in axes.flat[max(0, count - across) : count]:  # below some of them is no other
+        ax.tick_params(labelbottom=True)
     return figure, list(axes.flat[:count])
 
 
