@@ -146,7 +146,6 @@ def sweeps(lab: Lab) -> list[Job]:
 NEEDS: Mapping[str, Sequence[Callable[[Lab], list[Job]]]] = {
     "0": (first_run,),
     "1": (all_runs,),
-    "3": (all_runs, random_starts),
     "4": (all_runs,),
     "5": (all_runs,),
     "7": (all_runs,),
@@ -157,7 +156,6 @@ NEEDS: Mapping[str, Sequence[Callable[[Lab], list[Job]]]] = {
 SECTIONS = {
     "1": "patterns.measure",
     "2": "framenet.measure",
-    "3": "drift",
     "4": "features",
     "5": "links",
     "7": "norms",
