@@ -145,7 +145,6 @@ def sweeps(lab: Lab) -> list[Job]:
 # A line for each notebook: what gives its jobs.
 NEEDS: Mapping[str, Sequence[Callable[[Lab], list[Job]]]] = {
     "0": (first_run,),
-    "3": (all_runs, random_starts),
     "7": (all_runs,),
     "9": (all_runs, sweeps),
     "10": (all_runs, random_starts, pruned_runs),
@@ -153,7 +152,6 @@ NEEDS: Mapping[str, Sequence[Callable[[Lab], list[Job]]]] = {
 # The section of each notebook: a module or package of this package with a function ``run(lab)``.
 SECTIONS = {
     "2": "framenet.measure",
-    "3": "drift",
     "7": "norms",
     "8": "pretrained",
     "9": "importance",
