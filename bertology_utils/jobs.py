@@ -145,7 +145,6 @@ def sweeps(lab: Lab) -> list[Job]:
 # A line for each notebook: what gives its jobs.
 NEEDS: Mapping[str, Sequence[Callable[[Lab], list[Job]]]] = {
     "0": (first_run,),
-    "1": (all_runs,),
     "3": (all_runs, random_starts),
     "4": (all_runs,),
     "5": (all_runs,),
@@ -155,7 +154,6 @@ NEEDS: Mapping[str, Sequence[Callable[[Lab], list[Job]]]] = {
 }
 # The section of each notebook: a module or package of this package with a function ``run(lab)``.
 SECTIONS = {
-    "1": "patterns.measure",
     "2": "framenet.measure",
     "3": "drift",
     "4": "features",

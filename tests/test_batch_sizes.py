@@ -39,8 +39,7 @@ from bertology_utils.models import load_classifier, load_encoder, load_tokenizer
 from bertology_utils.norms.carried import Mixing, carried
 from bertology_utils.norms.cuts import cut_attention
 from bertology_utils.norms.links import WordsOnly
-from bertology_utils.patterns.classifiers import load_network
-from bertology_utils.patterns.measure import Patterns
+from bertology_utils.patterns import Patterns, load_network
 from bertology_utils.pruning.alike import HeadDistances
 
 SIZES = (1, 7, 64)

@@ -29,8 +29,7 @@ from bertology_utils.disabling.sweep import sweep
 from bertology_utils.drift.measure import compare_maps
 from bertology_utils.features.measure import Flow, FlowShares
 from bertology_utils.glue import TASKS
-from bertology_utils.patterns.classifiers import load_network
-from bertology_utils.patterns.measure import Patterns
+from bertology_utils.patterns import Patterns, load_network
 from bertology_utils.settings import Recipe, parse_model
 
 TEXTS = ["A small lamp stood near the window.", "The river was cold.", "Who wrote this letter?"]

@@ -317,7 +317,7 @@ def record_patterns(lab: Lab, seen: Observed) -> None:
     is the head's own and not the text's.
     """
     errors = patterns.classifier_errors(patterns.NETWORK, lab.settings.seed)
-    one_hot = {task: one[patterns.NETWORK].one_hot for task, one in seen.items()}
+    one_hot = {task: patterns.one_hot(one[patterns.NETWORK]) for task, one in seen.items()}
     seeds = {task: lab.resampling_seed(task) for task in lab.tasks}
     possible = {task: patterns.possible_patterns(task) for task in lab.tasks}
     shares = {
