@@ -38,14 +38,12 @@ if TYPE_CHECKING:
 RUNS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("glue", "9", {}),
     # Measured on a CPU, with fewer runs and rows.
-    ("glue", "3", {"trainings": "2", "sweep_examples": "1000"}),
     ("glue", "7", {"max_examples": "100", "trainings": "2"}),
     ("glue", "8", {"max_examples": "100"}),
     ("glue", "10", {"tasks": "mrpc,rte,sst2", "trainings": "2", "sweep_examples": "1000"}),
     ("framenet15", "2", {}),
     ("ud", "11", {}),
     # The confirmatory study: another seed, and dev rows that nothing touched, all of them.
-    ("confirm", "3", {"seed": "101", "trainings": "2", "sweep_examples": "-1"}),
     ("confirm", "9", {"seed": "101", "sweep_examples": "-1"}),
     ("confirm", "7", {"seed": "101", "max_examples": "100"}),
 )

@@ -106,7 +106,9 @@ def _complaint(match: re.Match[str], root: Path, own: str) -> str:
         return "" if right else f"{stated} is {actual}"
     if match["number"] is None:
         raise ValueError("no number stands before it")
-    return _differs(match["number"], _number(run, what, dict(label.split("=", 1) for label in labels)))
+    return _differs(
+        match["number"], _number(run, what, dict(label.split("=", 1) for label in labels))
+    )
 
 
 def _differs(number: str, value: float) -> str:

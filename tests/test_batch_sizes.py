@@ -24,8 +24,10 @@ from bertology_utils.disabling.heads import TwinWords, describe_heads
 from bertology_utils.disabling.masking import ABLATIONS, INTERCHANGE, replacement
 from bertology_utils.disabling.sweep import reference_sweep, sweep
 from bertology_utils.features import Features, Flow, marks
+from bertology_utils.features.measure import Received
 from bertology_utils.framenet.measure import (
     FORWARD,
+    BeyondWords,
     FrameLinkAttention,
     borrowed_places,
     moved_places,
@@ -99,11 +101,16 @@ def of_inputs(lab, model):
         "patterns": Patterns(load_network(), tokenizer.sep_token_id),
         "types": Features(types),
         "types from [CLS]": Features(types, from_cls=True),
+        "received": Received(),
         "flow": Flow(special),
         "flow by norm": ByNorm(Flow(special)),
         "flow with exchanged lengths": ByNorm(Flow(special), exchange=1),
         "flow of words": WordsOnly(Flow(special), ids),
         "strongest cells": StrongestCells([[np.array([[0, 1], [2, 1]])]] * len(inputs)),
+        "beyond words": BeyondWords(
+            [[np.array([[1, 2], [2, 1]])]] * len(inputs),
+            [range(1, one.length - 1) for one in inputs],
+        ),
         "links": TokenLinkAttention(links),
         "links, popularity off": TokenLinkAttention(links, centred=True),
         "pointing": Pointing(inputs),
