@@ -149,7 +149,6 @@ NEEDS: Mapping[str, Sequence[Callable[[Lab], list[Job]]]] = {
     "3": (all_runs, random_starts),
     "4": (all_runs,),
     "5": (all_runs,),
-    "7": (all_runs,),
     "9": (all_runs, sweeps),
     "10": (all_runs, random_starts, pruned_runs),
 }
@@ -160,7 +159,6 @@ SECTIONS = {
     "3": "drift",
     "4": "features",
     "5": "links",
-    "7": "norms",
     "8": "pretrained",
     "9": "importance",
     "10": "pruning",
