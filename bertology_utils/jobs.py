@@ -145,14 +145,12 @@ def sweeps(lab: Lab) -> list[Job]:
 # A line for each notebook: what gives its jobs.
 NEEDS: Mapping[str, Sequence[Callable[[Lab], list[Job]]]] = {
     "0": (first_run,),
-    "7": (all_runs,),
     "9": (all_runs, sweeps),
     "10": (all_runs, random_starts, pruned_runs),
 }
 # The section of each notebook: a module or package of this package with a function ``run(lab)``.
 SECTIONS = {
     "2": "framenet.measure",
-    "7": "norms",
     "8": "pretrained",
     "9": "importance",
     "10": "pruning",

@@ -681,9 +681,10 @@ def cuts(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     if whole.shape[-1] > 1:
         moved = abs(softmax(after, axis=-1) - softmax(whole, axis=-1)) / 2
     on = ("sink", "cut", "example")
-    values = {kind: ("example", one) for kind, one in judge(whole, labels).items()}
+    values: dict[str, tuple[Any, np.ndarray]] = {"label": ("example", labels)}
+    values |= {kind: ("example", one) for kind, one in judge(whole, labels).items()}
     values |= {f"{kind}_cut": (on, one) for kind, one in judge(after, labels).items()}
-    values |= {"moved": (on, moved.sum(axis=-1)), "label": ("example", labels)}
+    values |= {"moved": (on, moved.sum(axis=-1))}
     values |= {name: (on, np.moveaxis(cut[name], 0, 2)) for name in ("weight", "norm")}
     return xr.Dataset(values, {"sink": list(sinks.SINKS), "cut": list(sinks.CUTS)})
 

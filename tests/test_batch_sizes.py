@@ -38,11 +38,10 @@ from bertology_utils.links import links_of
 from bertology_utils.links.dependencies import Pointing
 from bertology_utils.links.measure import TokenLinkAttention
 from bertology_utils.models import load_classifier, load_encoder, load_tokenizer
-from bertology_utils.norms.carried import Mixing, carried
-from bertology_utils.norms.cuts import cut_attention
-from bertology_utils.norms.links import WordsOnly
+from bertology_utils.norms.carried import Mixing
 from bertology_utils.patterns import Patterns, load_network
 from bertology_utils.pruning.alike import HeadDistances
+from bertology_utils.sinks import carried, cut_attention
 
 SIZES = (1, 7, 64)
 COUNT, TASK = 70, TASKS["mrpc"]
@@ -95,7 +94,6 @@ def of_inputs(lab, model):
     """Measurements of a task's inputs, by name; made anew for each pass, as they keep what they saw."""
     inputs, tokenizer = lab.annotated_inputs(TASK), lab.tokenizer
     special, links = [marks(one) for one in inputs], links_of(lab, TASK)
-    ids = tuple(tokenizer.all_special_ids)
     types = [token_types(annotated) for annotated in inputs]
     return lambda: {
         "patterns": Patterns(load_network(), tokenizer.sep_token_id),
@@ -105,7 +103,6 @@ def of_inputs(lab, model):
         "flow": Flow(special),
         "flow by norm": ByNorm(Flow(special)),
         "flow with exchanged lengths": ByNorm(Flow(special), exchange=1),
-        "flow of words": WordsOnly(Flow(special), ids),
         "strongest cells": StrongestCells([[np.array([[0, 1], [2, 1]])]] * len(inputs)),
         "beyond words": BeyondWords(
             [[np.array([[1, 2], [2, 1]])]] * len(inputs),
@@ -193,15 +190,13 @@ def test_no_effect_of_disabling_depends_on_batches(tiny_bert, classifier, way, a
 
 
 def test_no_mean_over_tokens_and_no_cut_depends_on_batches(lab, classifier):
-    special = list(map(marks, lab.annotated_inputs(TASK)))  # each (kinds, wordpieces)
-    masks = [(one[1], ~one.any(axis=0)) for one in special]  # separators, words
     check_equal(
         {
             size: {
                 "mean outputs": replacement(classifier, batches, "mean"),
-                "carried": carried(classifier, batches, special),
+                "carried": carried(classifier, batches, lab.tokenizer, seed=1),
                 "heads described": describe_heads(classifier, batches),
-                "cut": cut_attention(classifier, batches, masks, seed=1),
+                "cut": cut_attention(classifier, batches, lab.tokenizer),
             }
             for size, batches in own_inputs(lab).items()
         }

@@ -4,8 +4,6 @@ import json
 
 import pytest
 from conftest import ROOT, make_bert, random_classifier
-from eight_models import HEADS, HIDDEN, LAYERS, model_and_tokenizer
-from transformers import RobertaConfig, RobertaModel
 
 from bertology_utils import jobs, lab, plots
 from bertology_utils.verdicts import UNTESTABLE
@@ -69,21 +67,3 @@ def test_the_page_runs_where_a_model_of_five_layers_has_no_skill_to_keep(run, tm
     names = run("10", make_bert(tmp_path / "bert", 5, 4, 32), "mrpc", trainings=1)
     assert not tasks_of(names, "skill kept with heads removed")
     assert len(names["lab"].verdicts) == 11, "each claim of the notebook"
-
-
-@pytest.fixture
-def tiny_roberta(tmp_path):
-    """Folder of a random RoBERTa, whose special tokens are called <s> and </s>."""
-    _, tokenizer = model_and_tokenizer("RoBERTa")
-    sizes = {"num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "hidden_size": HIDDEN}
-    sizes |= {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id}
-    config = RobertaConfig(**sizes, intermediate_size=2 * HIDDEN, max_position_embeddings=140)
-    RobertaModel(config).save_pretrained(tmp_path / "roberta")
-    tokenizer.save_pretrained(tmp_path / "roberta")
-    return tmp_path / "roberta"
-
-
-def test_the_sink_is_known_whatever_special_tokens_are_called(run, tiny_roberta):
-    names = run("7", tiny_roberta, "sst2", trainings=1)
-    moved = (names["cut"] - names["whole"]).abs().sum() / 2  # by hand, and by the package
-    assert float(moved) == pytest.approx(names["moved"][0], abs=1e-5) and moved > 0
