@@ -68,13 +68,13 @@ def test_a_changed_rule_is_refused_and_named_before_anything_runs(
     made = []
     monkeypatch.setattr(evidence, "find_notebooks", lambda: EVERY_NOTEBOOK)
     monkeypatch.setattr(evidence, "command_line", lambda call: made.append(call) or 0)
-    assert evidence.main(["--confirm", "fresh", "--only", "3,9"]) == 2 and not made
+    assert evidence.main(["--confirm", "fresh", "--only", "3,4"]) == 2 and not made
     differs = "differ from those frozen in c0ffee: last-layers; restore them in claims.toml"
     assert differs in capsys.readouterr().err
     # Where it is not asked for, the study of the others begins without it.
     assert evidence.main(["--confirm", "fresh"]) == 0
     studied = [call[call.index("--only") + 1] for call in made if "results/confirm" in call]
-    assert set(studied) == {"1,5", "4", "9", "7"}
+    assert set(studied) == {"1,5", "4", "7"}
     assert re.search(f"leaves out notebook 3: .*{differs}", capsys.readouterr().out)
     study(results, judge("last-layers-gain", {"": Estimate(0.5, 0.01, 320)}))
     with pytest.raises(ValueError, match="frozen in c0ffee: last-layers;"):
@@ -314,7 +314,7 @@ def test_a_notebook_marks_what_is_confirmed_and_has_no_column_without_a_study(pa
 
 def judged(name, found, learned=None, **parameters):
     lab = type("Lab", (Record,), {"learned": learned or {}})
-    record = lab("9_importance", resolve(profile="glue", **parameters))
+    record = lab("4_feature_attention", resolve(profile="glue", **parameters))
     record.judge(name, found)
     (one,) = record.verdicts
     return one
