@@ -1,4 +1,4 @@
-"""What notebooks need to have been made before they run: fine-tuning runs and sweeps.
+"""What notebooks need to have been made before they run: fine-tuning runs.
 
 :data:`NEEDS` has a line for each notebook. :func:`plan_jobs` finds what the cache lacks of it, and
 :func:`prepare` or the runner carries it out, side by side (:mod:`bertology_utils.workers`).
@@ -11,7 +11,6 @@ import socket
 import tempfile
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -32,7 +31,6 @@ from .cache import (
     not_writable,
 )
 from .common import environment, is_closed, quiet
-from .disabling.effects import ablations_of, sweep_call
 from .finetune import Training
 from .glue import Task
 from .lab import Lab
@@ -44,11 +42,10 @@ from .workers import Task as WorkerTask
 if TYPE_CHECKING:
     from .run import Notebook
 
-# Bytes of a worker for each weight: gradient, moments and activations in fine-tuning; stacked
-# inputs in a sweep.
-TRAINING_BYTES, SWEEP_BYTES = 45, 12
+# Bytes of a worker for each weight: gradient, moments and activations in fine-tuning.
+TRAINING_BYTES = 45
 PROCESS = 2**30  # bytes that the libraries take for themselves
-TRAINING, SWEEP = "fine-tuning runs", "sweeps"
+TRAINING = "fine-tuning runs"
 # A cluster's worker may have several threads, and torch's random numbers have one state.
 _one_at_a_time = threading.Lock()
 
@@ -59,7 +56,7 @@ class Job:
 
     Attributes:
         title: names it in messages; unique among the jobs of a notebook.
-        kind: one of :data:`TRAINING`, :data:`SWEEP`.
+        kind: :data:`TRAINING`.
         call: the function and its arguments.
         needs: what has to be made before.
     """
@@ -131,28 +128,15 @@ def pruned_runs(lab: Lab) -> list[Job]:
     ]
 
 
-def sweeps(lab: Lab) -> list[Job]:
-    """Jobs of the sweeps of every run."""
-    jobs = []
-    for task, number in runs_of(lab):
-        for way in ablations_of(lab, task, number):
-            title = f"{task.title}, seed {lab.settings.seed + number}, heads {way}"
-            call = sweep_call(lab, task, number, way)
-            jobs.append(Job(title, SWEEP, call, run_jobs(lab, task, number)))
-    return jobs
-
-
 # A line for each notebook: what gives its jobs.
 NEEDS: Mapping[str, Sequence[Callable[[Lab], list[Job]]]] = {
     "0": (first_run,),
-    "9": (all_runs, sweeps),
     "10": (all_runs, random_starts, pruned_runs),
 }
 # The section of each notebook: a module or package of this package with a function ``run(lab)``.
 SECTIONS = {
     "2": "framenet.measure",
     "8": "pretrained",
-    "9": "importance",
     "10": "pruning",
     "11": "tree_controls",
 }
@@ -209,9 +193,7 @@ class Plan:
         """Counts in a sentence."""
         if not self.orders:
             return f"nothing to fine-tune; in the cache: {self.finished}"
-        counts = Counter(order.kind for order in self.orders.values())
-        made = ", ".join(f"{counts[kind]} {kind}" for kind in (TRAINING, SWEEP) if counts[kind])
-        return f"to make: {made}; in the cache: {self.finished}"
+        return f"to make: {len(self.orders)} {TRAINING}; in the cache: {self.finished}"
 
     def turn_of(self, notebook: Notebook) -> tuple[bool, int]:
         """Sorts notebooks: number 0 first, so that a first result is early; then the longest first."""
@@ -266,8 +248,7 @@ def plan_labs(labs: Sequence[Lab]) -> Plan:
     trained = sum(order.kind == TRAINING for order in orders.values())
     weights = max((_weights(lab) for lab in labs), default=0)
     _check_room(4 * weights * trained)
-    each = TRAINING_BYTES if trained else SWEEP_BYTES
-    memory = max(KERNEL, PROCESS + each * weights) if orders else KERNEL
+    memory = max(KERNEL, PROCESS + TRAINING_BYTES * weights) if orders else KERNEL
     return Plan(orders, notebooks, len(finished), memory)
 
 

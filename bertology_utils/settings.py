@@ -674,8 +674,8 @@ def check_notebook(notebook: str, settings: Settings) -> None:
     Raises:
         ValueError: says what the notebook needs.
     """
-    number, rows = page_number(notebook), settings.sweep_examples
-    if number in ("3", "9") and min(map(settings.trainings_of, settings.tasks)) < 2:
+    number = page_number(notebook)
+    if number == "3" and min(map(settings.trainings_of, settings.tasks)) < 2:
         cause = "checkpoint" if settings.checkpoints else "trainings=1"
         needs = "compares fine-tuning runs of one task; choose 2 trainings or more, no checkpoint"
     elif number == "10" and settings.checkpoints:
@@ -684,9 +684,6 @@ def check_notebook(notebook: str, settings: Settings) -> None:
     elif number in ("0", "6") and not any(task.labels for task in settings.tasks):
         cause = "tasks=stsb"
         needs = "shows the probability of an answer; add a task with labels, such as mrpc"
-    elif number == "9" and 0 < rows < 10:
-        cause = f"sweep_examples={rows}"
-        needs = "divides these rows into ten parts; choose 10 or more"
     else:
         return
     raise ValueError(f"{cause}: notebook {number} {needs}")

@@ -1,6 +1,6 @@
 """Measures the evidence in ``results/`` again, and draws its figures: ``make evidence``.
 
-    python -m docs.evidence --glue FOLDER --framenet FOLDER --treebank FILE --confirm FOLDER --only 3,9
+    python -m docs.evidence --glue FOLDER --framenet FOLDER --treebank FILE --confirm FOLDER --only 3,4
     python -m docs.evidence --freeze
 
 Data whose place is left out come from the Hub (GLUE) or NLTK (FrameNet 1.7, for notebook 8);
@@ -36,14 +36,12 @@ if TYPE_CHECKING:
 
 # Folder below results/, its notebooks, and the parameters that differ from the profile's.
 RUNS: tuple[tuple[str, str, dict[str, str]], ...] = (
-    ("glue", "9", {}),
     # Measured on a CPU, with fewer runs and rows.
     ("glue", "8", {"max_examples": "100"}),
     ("glue", "10", {"tasks": "mrpc,rte,sst2", "trainings": "2", "sweep_examples": "1000"}),
     ("framenet15", "2", {}),
     ("ud", "11", {}),
     # The confirmatory study: another seed, and dev rows that nothing touched, all of them.
-    ("confirm", "9", {"seed": "101", "sweep_examples": "-1"}),
 )
 AHEAD = "relations with a head ahead of the best distance, and of the nearest word of a kind"
 RANDOM_ENCODERS = 3

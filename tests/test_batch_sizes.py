@@ -20,7 +20,7 @@ from bertology_utils.attention import ByNorm, make_batches, observe
 from bertology_utils.attention.batches import tokenize
 from bertology_utils.attention.cells import StrongestCells
 from bertology_utils.digest import fingerprint
-from bertology_utils.disabling.heads import TwinWords, describe_heads
+from bertology_utils.disabling.heads import TwinWords
 from bertology_utils.disabling.masking import ABLATIONS, INTERCHANGE, replacement
 from bertology_utils.disabling.sweep import reference_sweep, sweep
 from bertology_utils.features import Features, Flow, marks
@@ -195,7 +195,6 @@ def test_no_mean_over_tokens_and_no_cut_depends_on_batches(lab, classifier):
             size: {
                 "mean outputs": replacement(classifier, batches, "mean"),
                 "carried": carried(classifier, batches, lab.tokenizer, seed=1),
-                "heads described": describe_heads(classifier, batches),
                 "cut": cut_attention(classifier, batches, lab.tokenizer),
             }
             for size, batches in own_inputs(lab).items()

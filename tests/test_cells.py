@@ -48,12 +48,6 @@ def tasks_of(names, what, **labels):
     return {row["task"] for row in rows if all(row[name] == of for name, of in labels.items())}
 
 
-def test_importance_is_measured_where_the_first_task_was_not_learned(run, tiny_bert):
-    names = run("9", tiny_bert, "mrpc,sst2", unlearned={"mrpc"})
-    assert tasks_of(names, "share of what heads differ by") == {"sst2"}
-    assert tasks_of(names, "share by ablation") == {"sst2"}
-
-
 def test_one_task_alone_is_not_compared_with_itself(run, tiny_bert):
     names = run("3", tiny_bert, "mrpc")
     kinds = {"a second training": {"mrpc"}, "a training on another task": set()}

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-from functools import partial
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ import torch
 from conftest import random_classifier
 from safetensors.torch import load_file, save_file
 
-from bertology_utils.disabling.effects import sweep_run
 from bertology_utils.glue import TASKS, predictions
 from bertology_utils.hub import BERT_BASE
 from bertology_utils.lab import Lab
@@ -25,15 +23,13 @@ def test_it_is_taken_as_it_is(tiny_bert, tiny_classifier, monkeypatch):
         "bertology_utils.finetune.finetuned", lambda _: pytest.fail("a training was started")
     )
     given = {"model": str(tiny_bert), "checkpoint": f"SST-2={tiny_classifier}"}
-    lab = Lab("6_disabling_heads", **given, tasks="sst2,mrpc", sweep_examples=4)
+    lab = Lab("4_feature_attention", **given, tasks="sst2,mrpc", sweep_examples=4)
     found = lab.finetuned(TASKS["sst2"]).state_dict()
     expected = load_file(tiny_classifier / "model.safetensors")
     assert all(torch.equal(found[name].cpu(), value) for name, value in expected.items())
-    assert sweep_run(lab, TASKS["sst2"]).heads.shape == (3, 4, 4, 2)
     assert lab.settings.trainings_of(TASKS["sst2"]) == 1
-    for wanted in (lab.finetuned, partial(sweep_run, lab)):
-        with pytest.raises(ValueError, match="the only run is the checkpoint"):
-            wanted(TASKS["sst2"], seed_offset=1)
+    with pytest.raises(ValueError, match="the only run is the checkpoint"):
+        lab.finetuned(TASKS["sst2"], seed_offset=1)
     # These are trained as ever.
     for other in ({"task": TASKS["mrpc"]}, {"task": TASKS["sst2"], "init": "normal"}):
         with pytest.raises(pytest.fail.Exception, match="a training was started"):
@@ -127,5 +123,5 @@ def test_results_name_the_number_of_trainings_of_each_task_where_they_differ(
 
 def test_notebooks_that_train_again_whatever_is_given_take_none():
     takes = {one.number for one in find_notebooks() if "checkpoint" in one.parameters}
-    assert takes & {"3", "9", "10"} == set()
+    assert takes & {"3", "10"} == set()
     assert {"1", "4", "5", "6", "7"} <= takes

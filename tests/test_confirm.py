@@ -68,7 +68,7 @@ def test_a_changed_rule_is_refused_and_named_before_anything_runs(
     made = []
     monkeypatch.setattr(evidence, "find_notebooks", lambda: EVERY_NOTEBOOK)
     monkeypatch.setattr(evidence, "command_line", lambda call: made.append(call) or 0)
-    assert evidence.main(["--confirm", "fresh", "--only", "3,9"]) == 2 and not made
+    assert evidence.main(["--confirm", "fresh", "--only", "3,4"]) == 2 and not made
     differs = "differ from those frozen in c0ffee: last-layers; restore them in claims.toml"
     assert differs in capsys.readouterr().err
     # Where it is not asked for, the study of the others begins without it.
@@ -316,7 +316,7 @@ def test_a_notebook_marks_what_is_confirmed_and_has_no_column_without_a_study(pa
 
 def judged(name, found, learned=None, **parameters):
     lab = type("Lab", (Record,), {"learned": learned or {}})
-    record = lab("9_importance", resolve(profile="glue", **parameters))
+    record = lab("4_feature_attention", resolve(profile="glue", **parameters))
     record.judge(name, found)
     (one,) = record.verdicts
     return one

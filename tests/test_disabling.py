@@ -8,10 +8,9 @@ import torch
 from conftest import batches_of_rows, random_classifier
 from precision import forward_tolerance, sum_tolerance
 
-from bertology_utils.attention import attention_maps, one_example
-from bertology_utils.attention.norms import vectors
+from bertology_utils.attention import attention_maps
 from bertology_utils.disabling import sweep as sweep_module
-from bertology_utils.disabling.heads import describe_heads, gradient_importance
+from bertology_utils.disabling.heads import gradient_importance
 from bertology_utils.disabling.masking import (
     all_heads,
     disable_heads,
@@ -220,46 +219,3 @@ def test_importance_is_the_gradient_of_a_head_s_scale(model, batches):
         slopes.append(((losses[1] - losses[0]) / 2e-5).abs())
     hook.remove()
     assert importance[layer, head] == pytest.approx(float(torch.cat(slopes).mean()), rel=1e-3)
-
-
-def test_heads_are_described_as_by_hand(model, batches):
-    """Each number from whole maps and whole vectors of one example after the other."""
-    found, by_hand = describe_heads(model, batches), []
-    means = replacement(model, batches, "mean").float()
-    for index in range(24):
-        one = one_example(batches, index)
-        maps, carried = attention_maps(model, one), vectors(model, one)
-        is_end = (one.inputs["input_ids"][0] == 102).float()
-        assert is_end.sum() == 2
-        for layer, (weights, read) in enumerate(
-            zip((m[0] for m in maps), (c[0] for c in carried), strict=True)
-        ):
-            output, even = weights @ read, read.mean(dim=1, keepdim=True)  # (heads, tokens, hidden)
-            heads, tokens = weights.shape[:2]
-            out = projections(model)[layer].weight.unflatten(
-                1, (heads, -1)
-            )  # (hidden, heads, size)
-            mean = torch.einsum("hw,dhw->hd", means[layer], out)[:, None]
-            near = torch.eye(tokens)
-            by_hand.append(
-                {
-                    "weight on [CLS]": weights[:, :, 0].mean(1),
-                    "weight on [SEP]": (weights @ is_end).mean(1),
-                    "weight on itself": (weights * near).sum((1, 2)) / tokens,
-                    "weight on the previous token": (weights * near.roll(-1, 1).tril()).sum((1, 2))
-                    / tokens,
-                    "weight on the next token": (weights * near.roll(1, 1).triu()).sum((1, 2))
-                    / tokens,
-                    "distance from even weights": (weights - 1 / tokens).abs().sum(2).mean(1) / 2,
-                    "norm of its output": output.norm(dim=2).mean(1),
-                    "norm of its output at [CLS]": output[:, 0].norm(dim=1),
-                    "norm of its change by 1/L": (even - output).norm(dim=2).mean(1),
-                    "norm of its change by 1/L at [CLS]": (even - output)[:, 0].norm(dim=1),
-                    "norm of its change by the mean": (mean - output).norm(dim=2).mean(1),
-                    "norm of the mean value": even.norm(dim=2)[:, 0],
-                }
-            )
-    assert found.keys() == by_hand[0].keys()
-    for name, values in found.items():
-        expected = np.reshape([one[name].detach().numpy() for one in by_hand], (24, 3, 4)).mean(0)
-        np.testing.assert_allclose(values, expected, rtol=1e-4, atol=1e-6, err_msg=name)

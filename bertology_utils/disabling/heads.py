@@ -1,26 +1,16 @@
-"""What a head does, to set beside what its disabling costs: gradients, maps, the vectors that it adds (§5)."""
+"""What a head does, to set beside what its disabling costs: gradients, attention to shared words (§5)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
 from torch.nn import functional
 
 from ..attention import Batch
 from ..attention.hooks import attention_hooks, shape_of
-from ..attention.norms import ValueNorms
-from ..cache import cached
-from ..glue import Task
-from .masking import mean_outputs
-
-if TYPE_CHECKING:
-    from ..lab import Lab
-
-DESCRIBED_ROWS = 300  # of a task, over which a head's maps and output are averaged
 
 
 def gradient_importance(model, batches: Sequence[Batch]) -> np.ndarray:
@@ -72,92 +62,6 @@ def _loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     if logits.shape[1] == 1:
         return functional.mse_loss(logits[:, 0], labels.to(logits), reduction="sum")
     return functional.cross_entropy(logits, labels, reduction="sum")
-
-
-def described(lab: Lab, task: Task) -> dict[str, np.ndarray]:
-    """The heads before fine-tuning, on :data:`DESCRIBED_ROWS` of the swept rows, from the cache; see :func:`describe_heads`.
-
-    So what they are said to rest on is fixed before any effect of theirs is measured, and is the
-    same for all runs.
-    """
-    rows = lab.rows(task, "swept", DESCRIBED_ROWS)
-    return cached(describe_heads, lab.lazy_encoder("pretrained"), lab.lazy_batches(task, rows))
-
-
-def describe_heads(model, batches: Sequence[Batch]) -> dict[str, np.ndarray]:
-    """What every head attends to and what it adds: means over an input's tokens, then over inputs.
-
-    Weights are of the average token on [CLS] (the first token), on all [SEP], on itself and on its
-    neighbours; the distance from even weights is half the sum of ``|a_ij − 1/L|``, from 0 to 1. Norms
-    are of vectors behind the output projection (Kobayashi et al., 2020): of the output Σ a_ij f(x_j),
-    and of its change when the head gives instead the mean of the input's values (1/L), or its mean
-    output over all tokens of the data; disabled by zero, the change is the output itself. "At [CLS]"
-    is what the head adds to that token alone: of the last layer a classifier reads nothing else.
-
-    Args:
-        model: encoder or classifier in evaluation mode; heads that a context disables are described
-            as they then are.
-        batches: inputs that begin with [CLS] and end with [SEP].
-
-    Returns:
-        By name, each of shape (layers, heads).
-
-    Raises:
-        ValueError: see :class:`bertology_utils.attention.norms.ValueNorms`.
-    """
-    mean_output, norms = mean_outputs(model, batches), ValueNorms(model)
-    device, sums = next(model.parameters()).device, dict[str, np.ndarray]()
-    seen: list[Any] = []  # of the present layer: its module, values and maps
-    share = ends = torch.empty(0)
-
-    def see_values(layer: int, module: nn.Module, values: torch.Tensor) -> None:
-        seen[:] = [module, values]
-
-    def see_maps(layer: int, maps: torch.Tensor) -> None:
-        seen.append(maps)
-
-    def describe(layer: int, context: torch.Tensor) -> torch.Tensor:
-        module, values, maps = seen
-
-        def norm(vectors: torch.Tensor) -> torch.Tensor:
-            """Of (examples, heads, tokens, head size), behind the projection: (examples, heads, tokens)."""
-            norms.see(layer, module, vectors)
-            return norms.lengths
-
-        output = context.transpose(1, 2)  # (examples, heads, tokens, head size)
-        mean_value = (values * share[:, None, :, None]).sum(dim=2, keepdim=True)
-        change = norm(mean_value - output)
-        by_token = {  # each (examples, heads, tokens), or of one token
-            "weight on [CLS]": maps[..., 0],
-            "weight on [SEP]": (maps * ends[:, None, None]).sum(dim=3),
-            "weight on itself": maps.diagonal(dim1=2, dim2=3),
-            "weight on the previous token": functional.pad(maps.diagonal(-1, 2, 3), (1, 0)),
-            "weight on the next token": functional.pad(maps.diagonal(1, 2, 3), (0, 1)),
-            "distance from even weights": (maps - share[:, None, None]).abs().sum(dim=3) / 2,
-            "norm of its output": norm(output),
-            "norm of its output at [CLS]": norm(output[:, :, :1]),
-            "norm of its change by 1/L": change,
-            "norm of its change by 1/L at [CLS]": change[:, :, :1],
-            "norm of its change by the mean": norm(mean_output[layer][:, None].to(output) - output),
-            "norm of the mean value": norm(mean_value),
-        }
-        for name, one in by_token.items():
-            total = (one.double() * share[:, None]).sum(dim=(0, 2))  # shares sum to 1
-            sums.setdefault(name, np.zeros(shape_of(model)))[layer] += total.cpu().numpy()
-        return context
-
-    hooks = attention_hooks(
-        model, edit_outputs=describe, observe=see_maps, observe_values=see_values
-    )
-    with torch.inference_mode(), hooks:
-        for batch in batches:
-            batch = batch.to(device)
-            ids, last = batch.inputs["input_ids"], batch.lengths[:, None] - 1
-            share = batch.mask / batch.lengths[:, None]  # of each token in the mean: (examples, L)
-            ends = (ids == ids.gather(1, last)) & batch.mask  # every [SEP]
-            model(**batch.inputs)
-    examples = sum(len(batch.index) for batch in batches)
-    return {name: total / examples for name, total in sums.items()}
 
 
 class TwinWords:
