@@ -43,9 +43,6 @@ def test_the_table_says_what_each_notebook_needs():
         and titles(0, tasks="stsb,mrpc") == runs("MRPC")[:1]
     )
     assert titles(2) == titles(8) == []
-    assert titles(3, tasks="sst2,mrpc") == [*both, *runs("SST-2", of=1, init="normal")], (
-        "the profile fine-tunes no random start of MRPC"
-    )
     sweep = "{}, seed {}, heads {}".format
     nine = titles(9, tasks="sst2,mrpc")
     first = [title for title in nine if "SST-2, seed 1, heads" in title]
