@@ -48,7 +48,8 @@ class Claims:
         Args:
             text: the claim.
             paper: its number there.
-            estimates: of :func:`bertology_utils.stats.estimate`, with an axis task.
+            estimates: of :func:`bertology_utils.stats.estimate`, with an axis task. One without
+                ``error`` keeps its interval, as one that holds for all heads at once.
             least: the smallest effect that counts.
             form: of a number.
             sign: −1 for a claim that something is lower than the least effect.
@@ -60,7 +61,10 @@ class Claims:
         for task in estimates.task.values:
             one = estimates.sel(task=task)
             marks[task] = [
-                mark(_turned(with_interval(one, level), sign), sign * least)
+                mark(
+                    _turned(with_interval(one, level) if "error" in one else one, sign),
+                    sign * least,
+                )
                 for level in (0.95, 1 - 0.05 / estimates.sizes["task"])
             ]
         if not marks:
