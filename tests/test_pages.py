@@ -270,7 +270,7 @@ def test_common_form(path, cells):
     if path == NOTEBOOK_0:
         wanted = ("## Set-up", "## Exercises")
     if path in EXPERIMENTS:
-        wanted = ("## What the paper claims, and what we find", "**Caveats.**", "**Try it")
+        wanted = (" and what we find", "**Caveats.**", "**Try it")
     text = prose(path)
     for heading in wanted:
         assert heading in text, heading
