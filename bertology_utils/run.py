@@ -27,6 +27,7 @@ from .record import OUTPUT_VARIABLE, OWN_RUN, project_root
 from .results import RESULTS
 from .settings import (
     PARAMETERS,
+    ModelSource,
     Settings,
     check_fit,
     check_notebook,
@@ -35,6 +36,7 @@ from .settings import (
     parse_data,
     parse_model,
     parse_source,
+    parse_treebank,
     resolve,
 )
 from .studies import STUDIES, StudySettings
@@ -218,7 +220,19 @@ def study_of(notebook: Notebook, values: dict[str, object]) -> StudySettings:
         _split(task, "dev", source)
         if task.name not in settings.checkpoint:
             _split(task, "train", source)
+    if given.get("treebank"):
+        _read_treebank(settings.treebank, parse_model(settings.model))
     return settings
+
+
+def _read_treebank(place: str, model: ModelSource) -> None:
+    """Read a treebank, and cut it into the model's wordpieces if it is here; raises for too few dependencies that are left."""
+    bank = _treebank(parse_treebank(place), MIN_EXAMPLES)
+    if model.is_local:
+        from .links.dependencies import inputs_of
+        from .models import load_tokenizer
+
+        inputs_of(bank, load_tokenizer(model), least=MIN_EXAMPLES)
 
 
 def _read_all(notebook: Notebook, settings: Settings) -> Iterator[str]:
@@ -230,12 +244,7 @@ def _read_all(notebook: Notebook, settings: Settings) -> Iterator[str]:
     kind = parse_source("annotation", settings.annotation)[0] if "annotation" in declared else ""
     annotator = _annotator(settings.annotation) if kind == "conllu" else None
     if "treebank" in declared and settings.treebank:
-        bank = _treebank(settings.treebank, MIN_EXAMPLES)
-        if settings.model.is_local:
-            from .links.dependencies import inputs_of
-            from .models import load_tokenizer
-
-            inputs_of(bank, load_tokenizer(settings.model), least=MIN_EXAMPLES)
+        _read_treebank(settings.treebank, settings.model)
     if "data" in declared and data.kind == "hub":
         unsure = ", and whether its rows are annotated" if annotator else ""
         yield f"the data set {GLUE} on the Hub{unsure}"

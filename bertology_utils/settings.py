@@ -289,7 +289,8 @@ def parse_data(data: str, train_files: str = "") -> DataSource:
     return DataSource(kind, Path(place).resolve(), files)
 
 
-def _parse_treebank(text: str) -> str:
+def parse_treebank(text: str) -> str:
+    """A treebank's path, "" for none; raises FileNotFoundError for a file that is not there."""
     file = Path(text).expanduser()
     if text and not file.is_file():
         raise FileNotFoundError(
@@ -491,7 +492,7 @@ class Settings(BaseModel):
     data: Annotated[DataSource, _read(parse_data, "train_files")] = _written("")
     tasks: Annotated[tuple[Task, ...], _read(parse_tasks)] = _written("all")
     annotation: Annotated[str, _read(_annotation, "profile", "data")] = ""
-    treebank: Annotated[str, _read(_parse_treebank)] = ""
+    treebank: Annotated[str, _read(parse_treebank)] = ""
     framenet: Annotated[str, _read(_framenet)] = ""
     protocol: Choice = "paper"
     attention: Choice = "weight"

@@ -70,19 +70,23 @@ def head_grids(
 
 
 def rows_with_intervals(
-    columns: Mapping[str, tuple[xr.Dataset | xr.DataArray, str]], xlabel: str
+    columns: Mapping[str, tuple[xr.Dataset | xr.DataArray, str]],
+    xlabel: str,
+    height: float | None = None,
 ) -> Figure:
     """A row for each task; in it a dot with its interval for each estimate, and a tick for each number without one.
 
     Args:
         columns: by label an estimate (value, low, high) or an array, and a colour; axis task.
         xlabel: of the axis.
+        height: of a row, in inches; by default what its dots need.
     """
     tasks = next(iter(columns.values()))[0].task.values
     if not len(tasks):
         return panels(0, 0, 0)[0]
-    height = max(0.6, 0.24 * len(columns)) * len(tasks) + 0.2 * len(columns) + 0.6
-    figure, ax = plt.subplots(figsize=(6.4, height), layout="constrained")
+    height = height or max(0.6, 0.24 * len(columns))
+    size = 6.4, height * len(tasks) + 0.2 * len(columns) + 0.6
+    figure, ax = plt.subplots(figsize=size, layout="constrained")
     places = np.arange(len(tasks))[::-1]
     for shift, (name, (one, colour)) in zip(
         np.linspace(0.22, -0.22, len(columns)), columns.items(), strict=True
