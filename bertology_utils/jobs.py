@@ -161,7 +161,6 @@ SECTIONS = {
     "4": "features",
     "5": "links",
     "7": "norms",
-    "8": "pretrained",
     "9": "importance",
     "10": "pruning",
     "11": "tree_controls",

@@ -41,7 +41,6 @@ RUNS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("glue", "1", {"trainings": "2"}),
     ("glue", "3", {"trainings": "2", "sweep_examples": "1000"}),
     ("glue", "7", {"max_examples": "100", "trainings": "2"}),
-    ("glue", "8", {"max_examples": "100"}),
     ("glue", "10", {"tasks": "mrpc,rte,sst2", "trainings": "2", "sweep_examples": "1000"}),
     ("framenet15", "2", {}),
     ("ud", "11", {}),
