@@ -51,8 +51,8 @@ measure: $(INSTALLED)
 	  $(if $(TREEBANK),--treebank '$(TREEBANK)') $(if $(FRAMENET),--framenet '$(FRAMENET)') $(if $(JOBS),--jobs '$(JOBS)') \
 	  $(if $(SCHEDULER),--scheduler '$(SCHEDULER)')
 
-# Notebooks 2, 8 and 11 with these parameters; what is left out is the profile's.
-FORWARD = --only 2,8,11 --profile bert-forward $(if $(GLUE),-p data 'folder:$(GLUE)') \
+# Notebooks 2 and 11 with these parameters; what is left out is the profile's.
+FORWARD = --only 2,11 --profile bert-forward $(if $(GLUE),-p data 'folder:$(GLUE)') \
   $(if $(FRAMENET),-p framenet '$(FRAMENET)') $(if $(ANNOTATION),-p annotation '$(ANNOTATION)') \
   $(if $(TREEBANK),-p treebank '$(TREEBANK)') $(if $(TASKS),-p tasks '$(TASKS)') $(if $(EXAMPLES),-p max_examples '$(EXAMPLES)')
 comma := ,

@@ -1,6 +1,6 @@
-"""What `make bert` costs at bert-base's true shape; the weights are random.
+"""What notebook 8 costs at bert-base's true shape; the weights are random.
 
-    python benchmarks/bert_base_shape.py HUB_LIKE SCRATCH -- -p data folder:PATH …
+    python benchmarks/bert_base_shape.py HUB_LIKE SCRATCH -- -p treebank FILE
 
 HUB_LIKE is a folder with bert-base-uncased's config.json, tokenizer and state_dict_shapes.json
 (names and shapes of its tensors). A model of that shape is written to SCRATCH, and the executed
@@ -50,7 +50,7 @@ def main() -> None:
     model = options.scratch / "model"
     weights = write_model(options.like, model)
     command = [sys.executable, "-m", "bertology_utils", "run", "--only", "8"]
-    command += ["--profile", "bert-forward", "-p", "model", str(model), *options.options]
+    command += ["-p", "model", str(model), *options.options]
     environment = os.environ | {"HF_HUB_OFFLINE": "1"}
     done = subprocess.run(
         command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True, check=False

@@ -135,8 +135,6 @@ NEEDS: Mapping[str, Sequence[Callable[[Lab], list[Job]]]] = {
 }
 # The section of each notebook: a module or package of this package with a function ``run(lab)``.
 SECTIONS = {
-    "2": "framenet.measure",
-    "8": "pretrained",
     "10": "pruning",
     "11": "tree_controls",
 }

@@ -245,8 +245,8 @@ def write(path: Path, values: xr.Dataset) -> None:
     packing: dict[Hashable, dict[str, Any]] = {
         name: {"compression": "gzip", "compression_opts": 9, "shuffle": True} for name in small
     }
-    for name, one in small.items():  # texts as rows of letters, which are packed like numbers
-        if one.dtype.kind in "UO":
+    for name, values_of in small.items():  # texts as rows of letters, which are packed like numbers
+        if values_of.dtype.kind in "UO":
             packing[name]["dtype"] = "S1"
     temporary = path.with_name(f".{path.name}-{os.getpid()}")
     try:

@@ -37,9 +37,7 @@ if TYPE_CHECKING:
 # Folder below results/, its notebooks, and the parameters that differ from the profile's.
 RUNS: tuple[tuple[str, str, dict[str, str]], ...] = (
     # Measured on a CPU, with fewer runs and rows.
-    ("glue", "8", {"max_examples": "100"}),
     ("glue", "10", {"tasks": "mrpc,rte,sst2", "trainings": "2", "sweep_examples": "1000"}),
-    ("framenet15", "2", {}),
     ("ud", "11", {}),
     # The confirmatory study: another seed, and dev rows that nothing touched, all of them.
 )

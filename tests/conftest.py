@@ -27,7 +27,9 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 
 # Files whose tests start many processes, or train, the longest first: so they begin, and `make
 # test-quick` leaves them out.
-SLOW = "experiments second_device pretrained digits finetune workers run faults hub security batch_sizes"
+SLOW = (
+    "experiments second_device treebank digits finetune workers run faults hub security batch_sizes"
+)
 
 needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="no folder of third-party data here")
 

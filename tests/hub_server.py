@@ -294,19 +294,14 @@ REVISION = "0" * 40  # that a test gives to a repository of its own
 BERT = tiny_bert_repository()
 
 
-def only_this_machine(folder: Path, hidden: int) -> dict[str, str]:
-    """The environment by which no process of a run asks any address but this machine's, through a file in the folder.
-
-    bert-base's miniature of the width ``hidden`` passes for bert-base.
-    """
+def only_this_machine(folder: Path) -> dict[str, str]:
+    """The environment by which no process of a run asks any address but this machine's, through a file in the folder."""
     folder.mkdir(parents=True)
-    (folder / "sitecustomize.py").write_text(f"""
+    (folder / "sitecustomize.py").write_text("""
 import socket
-from bertology_utils.pretrained import measure
-measure.SHAPE["hidden_size"] = {hidden}, ""
 connect = socket.socket.connect
 def local(self, address):
-    assert self.family == socket.AF_UNIX or address[0] in ("127.0.0.1", "::1"), f"asked for {{address}}"
+    assert self.family == socket.AF_UNIX or address[0] in ("127.0.0.1", "::1"), f"asked for {address}"
     return connect(self, address)
 socket.socket.connect = local
 """)

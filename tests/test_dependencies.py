@@ -151,15 +151,6 @@ def test_a_head_that_always_points_right_is_found_and_no_other(way):
     assert judge("subjects-distance", {"": result.support}).outcome == FAILS
 
 
-def test_heads_are_told_from_dependents_to_heads_whichever_way_is_the_better_one():
-    arcs = planted_arcs()
-    arcs.hits[1, :, 1, 2] = True  # the better way
-    arcs.hits[0, :, 0, 1] = np.arange(300) % 20 > 0
-    result = relation_test(arcs, seed=1)
-    assert result.way == "head → dependent" and result.beats == ((1, 2),)
-    assert result.towards_heads == ((0, 1),)
-
-
 def test_a_head_that_follows_the_best_offset_does_not_beat_it():
     arcs = planted_arcs()
     arcs.hits[0, :, 0, 1] = arcs.offset == 1
@@ -216,11 +207,9 @@ def test_a_head_that_follows_a_rule_beats_the_distance_and_not_the_rule():
     result = relation_test(arcs, seed=1)
     assert result.head == (1, 2) and result.beats and result.rule == "VERB after"
     assert result.above_rule.value == 0 and result.p_rule > 0.5
-    assert judge("relations-rule", {"nsubj": result.support_above_rule}).outcome == FAILS
     arcs.by_rule[0, ::3, rule] = False
     ahead = relation_test(arcs, seed=1)
     assert ahead.above_rule.value > 0.2 and ahead.p_rule < 0.01
-    assert judge("relations-rule", {"nsubj": ahead.support_above_rule}).outcome == HOLDS
 
 
 def test_data_sets_are_joined_with_their_examples_apart():

@@ -1,11 +1,20 @@
 """What is measured of a treebank's sentences, against plain loops over single words and tokens."""
 
+import json
+import subprocess
+import sys
+
+import h5py
 import numpy as np
 import pytest
 import torch
+from conftest import ROOT, copy_of
+from hub_server import LocalHub, hub_environment, only_this_machine, tiny_bert_repository
 from precision import forward_tolerance
 from test_annotation import CONLLU
+from test_dependencies import treebank
 
+from bertology_utils.hub import BERT_BASE, HUB_REVISIONS
 from bertology_utils.measurements import pointing, special_tokens
 from bertology_utils.study import Study
 
@@ -29,6 +38,8 @@ def test_words_point_at_the_other_word_that_gets_most_from_their_pieces(study, s
     found, model = study.measure(pointing, start=start)["treebank"], study.encoder(start)
     assert found.sizes == {"layer": 3, "head": 4, "word": len(found.sentence)}
     assert np.unique(found.sentence).tolist() == list(range(120)), "blocks are numbered through"
+    with h5py.File(pointing.path(study, "treebank", 0, start=start)) as file:
+        assert file["relation"].dtype == "S1", "texts are packed"
     for number in (0, 7, 100, 119):
         one, (sentence,) = study.sentences()[number], study.sentences()[number].sentences
         maps = maps_of(model, {"input_ids": torch.tensor([one.ids])})
@@ -94,3 +105,33 @@ def test_special_tokens_by_loops_over_single_tokens(study):
                 one = found.sel(input=name, token=token).isel(example=at)
                 np.testing.assert_allclose(one.weight, weight, rtol=2e-3, atol=1e-4)
                 assert float(one.even) == pytest.approx(even[token] / len(ids), rel=1e-3)
+
+
+NAME = "8_pretrained_encoder"
+
+
+def test_a_miniature_of_bert_base_is_measured_from_the_hub_and_nothing_else_is_asked_for(tmp_path):
+    repositories = {BERT_BASE: (HUB_REVISIONS[BERT_BASE], tiny_bert_repository(12, 12, 24))}
+    files = [ROOT / "pyproject.toml", ROOT / "notebooks" / f"{NAME}.ipynb"]
+    given = {"model": BERT_BASE, "treebank": str(treebank(tmp_path, 80))}
+    command = [sys.executable, "-m", "bertology_utils", "run", "--only", "8"]
+    command += ["--results", str(tmp_path / "results")]
+    command += [part for pair in given.items() for part in ("-p", *pair)]
+    with LocalHub(repositories) as hub:
+        environment = hub_environment(hub.url, tmp_path / "hf")
+        environment |= {f"BERTOLOGY_{one}": str(tmp_path / one) for one in ("CACHE", "MEASURED")}
+        environment |= only_this_machine(tmp_path / "site")
+        checkout = copy_of(files, tmp_path / "checkout")
+        done = subprocess.run(
+            command, cwd=checkout, env=environment, capture_output=True, text=True, timeout=900
+        )
+        requested = [path for _, path in hub.requests]
+    assert done.returncode == 0, done.stderr[-3000:]
+    claims = json.loads((tmp_path / "results" / f"{NAME}.json").read_text())["claims"]
+    of_distance, *_, of_special = claims.values()
+    assert of_distance["tasks"].keys() == {"nsubj", "obj", "det"}
+    assert of_distance["verdict"] != "✓", "a distance is always right"
+    assert list(of_special["tasks"]) == [f"layer {layer}" for layer in range(6, 11)]
+    assert requested and all(f"/{BERT_BASE}" in path for path in requested)
+    fetched = [path for path in requested if "/resolve/" in path]
+    assert fetched and all(HUB_REVISIONS[BERT_BASE] in path for path in fetched)

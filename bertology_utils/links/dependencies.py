@@ -260,7 +260,6 @@ class RelationTest:
         accuracy: its accuracy.
         difference: accuracy minus baseline.
         beats: heads that beat the offset, corrected over all heads and both ways.
-        towards_heads: heads that do so from dependent to head, whichever way is the better one.
         p: of the best head beating the offset, so corrected.
         rule, by_rule: the best of :data:`RULES`, and its accuracy.
         above_rule, p_rule: accuracy minus the rule's; and p of the best head beating the rule.
@@ -274,7 +273,6 @@ class RelationTest:
     accuracy: Bootstrap
     difference: Bootstrap
     beats: tuple[Head, ...]
-    towards_heads: tuple[Head, ...]
     p: float
     rule: str
     by_rule: Bootstrap
@@ -284,18 +282,10 @@ class RelationTest:
     @property
     def support(self) -> Support:
         """Support for some head that beats the offset; against it, that the best one is significantly less than 0.02 ahead."""
-        return self._support(0.0 if self.beats else 1.0, self.difference)
-
-    @property
-    def support_above_rule(self) -> Support:
-        """As :attr:`support`, for the best head above the rule."""
-        return self._support(self.p_rule, self.above_rule, f" above the nearest {self.rule}")
-
-    def _support(self, holds: float, ahead: Bootstrap, than: str = "") -> Support:
-        below = (-mean_over_seeds([ahead])).p_above(-WEIGHT)
-        points = f"{ahead.text(100, 1, sign=True)} points{than}"
-        number = f"{head_name(*self.head)} {points}; n={ahead.n}"
-        return Support(holds, below, number, ahead.value)
+        below = (-mean_over_seeds([self.difference])).p_above(-WEIGHT)
+        points = f"{self.difference.text(100, 1, sign=True)} points"
+        number = f"{head_name(*self.head)} {points}; n={self.difference.n}"
+        return Support(0.0 if self.beats else 1.0, below, number, self.difference.value)
 
 
 def best_offset(offsets: np.ndarray) -> int:
@@ -352,7 +342,6 @@ def relation_test(arcs: Arcs, seed: Seed, ways: Sequence[int] = (0, 1)) -> Relat
         accuracy=accuracy,
         difference=difference,
         beats=beats[best],
-        towards_heads=beats[0],
         p=float(p[(best, *head)]),
         rule=RULES[rule[best]],
         by_rule=of_rule,
