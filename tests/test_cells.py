@@ -6,7 +6,6 @@ import pytest
 from conftest import ROOT, make_bert, random_classifier
 
 from bertology_utils import jobs, lab, plots
-from bertology_utils.verdicts import UNTESTABLE
 
 FEW = {"train_examples": 40, "max_examples": 20, "sweep_examples": 40}
 
@@ -46,15 +45,6 @@ def tasks_of(names, what, **labels):
     """The tasks of which a run recorded such numbers."""
     rows = [row for row in names["lab"].entries if row["what"] == what]
     return {row["task"] for row in rows if all(row[name] == of for name, of in labels.items())}
-
-
-def test_one_task_alone_is_not_compared_with_itself(run, tiny_bert):
-    names = run("3", tiny_bert, "mrpc")
-    kinds = {"a second training": {"mrpc"}, "a training on another task": set()}
-    for kind, tasks in kinds.items():
-        assert tasks_of(names, "mean cosine of the changes of maps", kind=kind) == tasks
-    outcomes = {verdict.id: verdict.outcome for verdict in names["lab"].verdicts}
-    assert outcomes["last-layers-gain"] != UNTESTABLE and outcomes["task-movement"] == UNTESTABLE
 
 
 def test_the_page_runs_where_a_model_of_five_layers_has_no_skill_to_keep(run, tmp_path):
