@@ -226,6 +226,8 @@ def study_of(notebook: Notebook, values: dict[str, object]) -> StudySettings:
         for task in parse_tasks(settings.tasks) if source.kind != "hub" else ():
             rows = Study(settings).rows(task.title)
             annotator.annotate([text for field in task.fields for text in rows[field]])
+    if given.get("framenet"):
+        _release(settings.framenet)
     if given.get("treebank"):
         _read_treebank(settings.treebank, parse_model(settings.model))
     return settings
