@@ -257,13 +257,14 @@ def weight_groups(model: PreTrainedModel) -> dict[str, list[str]]:
         raise ValueError(
             f"the layers of {type(model).__name__} are not laid out as BERT's, so parts cannot be reset"
         )
-    spans = pairs = layer_pairs(layers)
+    pairs = layer_pairs(layers)
+    spans: dict[str, Any] = {**pairs}
     every = range(layers)
     for name in list(pairs)[layers % 2 :: 2]:
         spans = spans | {f"all but {name}": [at for at in every if at not in pairs[name]]}
     for third in np.array_split(every, 3):
         spans = spans | ({f"{third[0] + 1} to {third[-1] + 1}": third} if len(third) > 2 else {})
-    groups = {"none": []} | {
+    groups: dict[str, list[str]] = {"none": []} | {
         name: [one for at in span for one in of_layers[at]]
         for name, span in (spans | {"all layers": every}).items()
     }
@@ -273,8 +274,8 @@ def weight_groups(model: PreTrainedModel) -> dict[str, list[str]]:
         "values and outputs": r"attention\.(self\.value|output\.dense)\.",
         "feed-forward": r"\d\.(intermediate|output)\.dense\.",
     }
-    for name, part in parts.items():
-        groups[name] = [one for one in groups["all layers"] if re.search(part, one)]
+    for name, pattern in parts.items():
+        groups[name] = [one for one in groups["all layers"] if re.search(pattern, one)]
     return groups | {"embeddings": [one for one in model.state_dict() if ".embeddings." in one]}
 
 

@@ -180,7 +180,7 @@ class Study:
             part: which of them; a number of the first ones; by default as many as maps are looked at on.
                 Or "train", for the rows on which every run is fine-tuned.
         """
-        if part == "train":
+        if isinstance(part, str):  # "train"
             return self.train_rows(task)
         rows = self._split(get_task(task))[1]
         part = self.settings.rows if part is None else part

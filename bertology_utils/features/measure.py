@@ -149,8 +149,8 @@ def types_of(annotated: AnnotatedInput) -> np.ndarray:
     special tokens nor punctuation. Each wordpiece is one of the last four.
     """
     of_marks = marks(annotated)
-    words = ~of_marks.any(axis=0)
-    return np.concatenate([token_types(annotated)[: len(LINGUISTIC)], of_marks, words[None]])
+    words = ~of_marks.any(axis=0, keepdims=True)
+    return np.concatenate([token_types(annotated)[: len(LINGUISTIC)], of_marks, words])
 
 
 class Received:
