@@ -458,7 +458,8 @@ def test_reset_gives_groups_of_weights_their_values_before_fine_tuning(tiny_bert
         *("all but queries and keys", "values and outputs", "feed-forward", "embeddings"),
         *("maps 2 to 3", "maps"),
     ]
-    labels, batches = study.labels("MRPC", 12), study.batches("MRPC", 12)
+    rows = study.settings.compared_rows
+    labels, batches = study.labels("MRPC", rows), study.batches("MRPC", rows)
     before = study.untrained("MRPC").base_model
 
     def restored(*parts, layers=range(3)):
