@@ -85,7 +85,6 @@ def calls(
     if options.only and (refused := left_out.keys() & chosen):
         raise ValueError(left_out[min(refused)])
     needed = {
-        "2": (options.framenet, "FRAMENET=FOLDER, the folder of FrameNet 1.5"),
         "11": (options.treebank, "TREEBANK=FILE, dev and test of UD English-EWT in one file"),
     }
     for number in [one for one in chosen if one in needed and not needed[one][0]]:

@@ -25,13 +25,7 @@ from bertology_utils.disabling.masking import ABLATIONS, INTERCHANGE, replacemen
 from bertology_utils.disabling.sweep import reference_sweep, sweep
 from bertology_utils.features import Features, Flow, marks
 from bertology_utils.features.measure import Received
-from bertology_utils.framenet.measure import (
-    FORWARD,
-    BeyondWords,
-    FrameLinkAttention,
-    borrowed_places,
-    moved_places,
-)
+from bertology_utils.framenet.measure import BeyondWords, link_weights
 from bertology_utils.glue import TASKS
 from bertology_utils.lab import Lab
 from bertology_utils.links import links_of
@@ -123,7 +117,7 @@ def own_inputs(lab):
 
 def test_no_measurement_depends_on_batches(lab, tiny_bert):
     model = load_encoder(str(tiny_bert)).double()
-    made, results, tried = of_inputs(lab, model), {}, {FrameLinkAttention}
+    made, results, tried = of_inputs(lab, model), {}, {BeyondWords}
     for size, batches in own_inputs(lab).items():
         measurements = made()
         tried |= {type(one) for one in measurements.values()}
@@ -136,12 +130,10 @@ def test_no_measurement_depends_on_batches(lab, tiny_bert):
 
 
 def test_every_measurement_can_be_kept(lab, tiny_bert):
-    model, (placed, _) = load_encoder(str(tiny_bert)), place_release(lab.tokenizer)
-    made = of_inputs(lab, model)
-    of_frames = [FrameLinkAttention(places) for places in other_places(placed[:COUNT])]
-    told = [fingerprint(one) for one in [*made().values(), *of_frames]]
+    made = of_inputs(lab, load_encoder(str(tiny_bert)))
+    told = list(map(fingerprint, made().values()))
     assert len(set(told)) == len(told)
-    assert told[: len(made())] == list(map(fingerprint, made().values()))
+    assert told == list(map(fingerprint, made().values()))
 
 
 def every_class():
@@ -157,18 +149,12 @@ def every_class():
                     yield kind
 
 
-def other_places(placed):
-    """Links with either kind of other places."""
-    return borrowed_places(placed, FORWARD, seed=1), moved_places(placed, FORWARD)
-
-
 def test_no_score_of_frame_links_depends_on_batches(lab):
     placed, inputs = place_release(lab.tokenizer)
     placed, batches = placed[:COUNT], in_batches(inputs.select(range(COUNT)), lab.tokenizer)
     model, results = lab.encoder().double(), {}
     for size, made in batches.items():
-        borrowed, moved = map(FrameLinkAttention, other_places(placed))
-        results[size] = observe(model, made, {"borrowed": borrowed, "moved": moved})
+        results[size] = np.nan_to_num(link_weights(model, placed, made))
     check_equal(results)
 
 

@@ -2,7 +2,6 @@
 
 - ``release`` reads FrameNet's annotated sentences, and keeps those with a link, by the paper's rules
   or by those of its published code.
-- ``measure`` scores every head along links and at other places, tests the difference, and has
-  ``run``, which records all that this section measures.
-- ``figures`` draws it.
+- ``measure`` says where links stand among wordpieces, and measures every head along them and
+  elsewhere.
 """

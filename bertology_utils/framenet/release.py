@@ -30,9 +30,6 @@ _UNREADABLE = (etree.XMLSyntaxError, OSError, KeyError, TypeError, ValueError)
 _CONTENT = "release.json"
 Place = Path | zipfile.Path
 SENTENCE_TOKENS, ELEMENT_TOKENS = 12, 3  # the most that a sentence and an element may have
-# FrameNet's grammatical function of what is no subject ("Ext"), object ("Obj") or noun modified
-# ("Head")
-COMPLEMENT = "Dep"
 # FrameNet's names of grammatical functions; Ext, the external argument, is a verb's subject, or that
 # of the verb that supports a noun or an adjective.
 FUNCTIONS = {"Ext": "subject", "Obj": "object", "Dep": "dependent"}
@@ -408,19 +405,3 @@ def grammar(sentence: FrameSentence) -> str:
     }
     own = {FUNCTIONS.get(function[spans[0].name], "other") for spans in sentence.elements}
     return own.pop() if len(own) == 1 else "several"
-
-
-def only_complements(sentences: Sequence[FrameSentence]) -> list[FrameSentence]:
-    """Sentences whose linked elements are all complements: neither subjects nor objects of their predicate.
-
-    By FrameNet's own grammatical functions; a release without these, as the mini-FrameNet, leaves
-    none.
-    """
-
-    def functions(sentence: FrameSentence) -> set[str]:
-        exemplar = sentence.exemplar
-        by_element = zip(exemplar.elements, exemplar.functions, strict=True)
-        by_name = {span.name: function for span, function in by_element}
-        return {by_name[spans[0].name] for spans in sentence.elements}
-
-    return [sentence for sentence in sentences if functions(sentence) == {COMPLEMENT}]
