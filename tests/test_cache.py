@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from bertology_utils import __main__ as cli
-from bertology_utils import batches_of, cache, disable_heads, finetune, models
+from bertology_utils import batches_of, cache, digest, disable_heads, finetune, models
 from bertology_utils.attention import ByNorm, maps, observe, observe_cached
 from bertology_utils.cache import pack, unpack
 from bertology_utils.digest import fingerprint
@@ -290,6 +290,20 @@ def test_a_model_with_disabled_heads_is_looked_at_each_time(encoder, inputs, pas
         assert passes
     assert not np.allclose(whole.destinations[:, 1, 2], without.destinations[:, 1, 2])
     assert same(observe_cached(encoder, inputs, {"flow": flow(inputs)})["flow"], whole)
+
+
+def test_once_means_once_for_each_content_and_each_code(encoder, inputs, passes, monkeypatch):
+    def asked(name="itself"):
+        del passes[:]
+        found = cache.cached(compare_maps, {name: (encoder, encoder)}, inputs)
+        return len(passes), found[name]
+
+    first, found = asked()
+    assert first and np.allclose(found, 1)
+    assert asked()[0] == 0 and np.array_equal(asked()[1], found)
+    assert asked("another name")[0] == first
+    monkeypatch.setattr(digest, "code_digest", lambda *_: "another")
+    assert asked()[0] == first, "changed code measures anew"
 
 
 def test_lazy_models_in_lists_are_made_once_and_only_where_something_is_missing(encoder, inputs):

@@ -12,9 +12,10 @@ import torch
 from bertology_utils import __main__ as cli
 from bertology_utils import jobs
 from bertology_utils.glue import TASKS
-from bertology_utils.jobs import jobs_of, with_needs
+from bertology_utils.jobs import TRAINING, jobs_of, with_needs
 from bertology_utils.lab import Lab
 from bertology_utils.run import find_notebooks, select
+from bertology_utils.settings import PROFILES
 from bertology_utils.workers import run_tasks
 
 SST2, MRPC = TASKS["sst2"], TASKS["mrpc"]
@@ -42,6 +43,33 @@ def test_the_table_says_what_each_notebook_needs():
     ten = titles(10, tasks="sst2")
     assert "SST-2, pretrained, seed 1, frozen 33%" in ten
     assert "SST-2, pretrained, seed 2, frozen 33%" not in ten, "the small run prunes its first only"
+
+
+@pytest.fixture
+def after_sst2(monkeypatch, tiny_bert):
+    """Parameters with which MRPC continues from SST-2, as RTE does from MNLI in the run on GLUE."""
+    profile = replace(PROFILES["glue"], data="embedded", tasks="mrpc", after={"mrpc": "sst2"})
+    monkeypatch.setitem(PROFILES, "glue", profile)
+    return {"model": str(tiny_bert), "profile": "glue"}
+
+
+@pytest.fixture
+def one_needs_all_runs(monkeypatch):
+    """A notebook 1 that needs every run of each task, which of the present ones none does alone."""
+    monkeypatch.setitem(jobs.NEEDS, "1", (jobs.all_runs,))
+
+
+@pytest.mark.usefixtures("one_needs_all_runs")
+def test_a_task_continues_from_runs_of_another_in_turns(after_sst2):
+    after = [f"MRPC, after SST-2, seed {seed}" for seed in range(1, 6)]
+    before = runs("SST-2", of=3)
+    assert set(titles(1, **after_sst2)) == {*after, *before}
+    lab = Lab("1_notebook", **after_sst2, train_examples=8)
+    reads = {job.title: [one.title for one in job.needs] for job in jobs_of(lab)}
+    assert reads == {title: [before[at % 3]] for at, title in enumerate(after)}
+    assert len(titles(1, **after_sst2, trainings=2)) == 2 + 2, (
+        "a number that is given is every task's"
+    )
 
 
 def test_a_pruned_run_waits_for_the_run_that_ranks_its_heads(tiny_bert):
@@ -81,15 +109,30 @@ def test_the_encoder_of_the_task_before_is_what_a_training_begins_with(
     assert torch.equal(begun[name], ended[name]) and not torch.equal(begun[name], before[name])
 
 
+@pytest.mark.usefixtures("one_needs_all_runs")
 def test_a_given_checkpoint_is_not_trained(tiny_bert, tiny_classifier):
     given = {"model": str(tiny_bert), "checkpoint": f"sst2={tiny_classifier}", "tasks": "sst2"}
-    assert titles(0, **given | {"tasks": "sst2,mrpc"}) == []
+    assert titles(1, **given) == titles(0, **given | {"tasks": "sst2,mrpc"}) == []
+    assert titles(1, **given | {"tasks": "sst2,mrpc"}) == runs("MRPC")
+
+
+@pytest.mark.usefixtures("one_needs_all_runs")
+def test_a_checkpoint_of_the_task_before_is_what_a_task_continues_from(after_sst2, tiny_classifier):
+    """It was ignored: the suite fine-tuned a model of that task itself, outside the plan."""
+    given = {"tasks": "mrpc,sst2", "checkpoint": f"sst2={tiny_classifier}"}
+    lab = Lab("1_notebook", **after_sst2, **given, train_examples=8)
+    assert {job.title for job in with_needs(jobs_of(lab))} == set(runs("MRPC", of=5))
+    assert lab.training(MRPC).start.location == str(tiny_classifier)
 
 
 def test_a_checkpoint_is_refused_where_other_runs_are_needed(tiny_bert, tiny_classifier):
     given = {"model": str(tiny_bert), "checkpoint": f"sst2={tiny_classifier}", "tasks": "sst2"}
     with pytest.raises(ValueError, match="checkpoint: notebook"):
         titles(10, **given)
+
+
+def kinds(plan):
+    return [order.kind for order in plan.orders.values()]
 
 
 def planned(tiny_bert, only, **parameters):
@@ -102,6 +145,22 @@ def carry_out(plan, only=None):
     tasks = {name: task for name, task in plan.tasks().items() if only in (None, name)}
     ended = [(name, jobs.explain(plan, name, error)) for name, _, error in run_tasks(tasks, None)]
     return {plan.orders[name].title: problem for name, problem in ended if problem}
+
+
+def test_what_several_notebooks_need_is_planned_once_and_made_once(tiny_bert):
+    plan = planned(tiny_bert, "0,10")
+    assert kinds(plan) == [TRAINING] * 13
+    assert plan.describe() == "to make: 13 fine-tuning runs; in the cache: 0"
+    shared = next(name for name, one in plan.orders.items() if one.title == runs("SST-2")[0])
+    assert all(shared in needed for needed in plan.notebooks.values())
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(3)
+    assert carry_out(plan, shared) == {}
+    assert torch.get_num_threads() == 3, "this process keeps its threads"
+    torch.set_num_threads(threads)
+    again = planned(tiny_bert, "0,10")
+    assert shared not in again.orders and len(again.orders) == 12 and again.finished == 1
 
 
 def test_a_failure_sets_the_exit_code_and_notebooks_that_need_it_are_not_run(monkeypatch, capsys):

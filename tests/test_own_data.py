@@ -18,7 +18,9 @@ from test_glue_folder import LAYOUTS, write
 from bertology_utils import __main__ as cli
 from bertology_utils.corpora import FRAMENET
 from bertology_utils.glue import TASKS, load_rows
-from bertology_utils.settings import parse_data, parse_model, resolve
+from bertology_utils.results import read_results
+from bertology_utils.run import find_notebooks, select
+from bertology_utils.settings import convert, parse_data, parse_model, resolve
 from bertology_utils.studies import StudySettings
 from docs import evidence
 from docs.publish import SETUP_CELL
@@ -132,6 +134,46 @@ def test_commands_are_calls_that_would_run(name, places, own_cache):
                 assert evidence.read_options(words[3:]).freeze
 
 
+@pytest.mark.parametrize(
+    ("only", "numbers"), [("10, 11", "10 11"), ("10-11", "10 11"), ("0", "has no evidence")]
+)
+def test_evidence_is_asked_for_as_runs_are(only, numbers):
+    options = evidence.read_options(["--glue", "g", "--treebank", "t", "--only", only])
+    if only == "0":
+        with pytest.raises(ValueError, match=numbers):
+            list(evidence.calls(options))
+        return
+    asked = ",".join(call[call.index("--only") + 1] for call in evidence.calls(options))
+    assert sorted({*asked.split(",")}) == numbers.split()
+
+
+def test_the_evidence_is_checked_whole_before_the_first_run_and_ends_at_a_failure(
+    monkeypatch, capsys
+):
+    made, words = [], ["--glue", "g", "--framenet", "f", "--treebank", "t"]
+    count = len(list(evidence.calls(evidence.read_options(words))))
+    fails = lambda call: made.append(call) or len(made) == count + 2  # noqa: E731
+    monkeypatch.setattr(evidence, "command_line", fails)
+    assert evidence.main(words) == 1
+    checks, runs = made[:count], made[count:]
+    assert all(call[-1] == "--dry-run" for call in checks) and len(runs) == 2
+    assert runs == [call[:-1] for call in checks[:2]]
+    places = [call[call.index("--results") + 1] for call in checks]
+    written = {f"results/{path.parent.name}" for path in ROOT.glob("results/*/*.json")}
+    # Of notebooks in the new form the former rows stay until all of them have moved (RESULTS.md).
+    former = {"results/confirm", "results/glue_norm", "results/framenet15"}
+    assert written - former == {*places, "results/ud"}
+    assert ["--figures" in call for call in checks] == [
+        place != "results/glue_norm" for place in places
+    ]
+    said = capsys.readouterr().out
+    assert "about a night" in said and "No confirmatory study: it needs CONFIRM=FOLDER" in said
+    monkeypatch.setattr(evidence, "command_line", lambda call: 0)
+    monkeypatch.setattr(evidence, "measure_treebank", made.append)
+    assert evidence.main(["--treebank", "t"]) == 0 and made[-1] == "t"
+    assert evidence.main(["--only", "2"]) == 2 and evidence.main(["--only", "11"]) == 2
+
+
 def test_the_line_that_looks_for_cuda_runs(capsys):
     exec(shlex.split(COMMANDS["gpu"][1])[2], {})
     assert capsys.readouterr().out.endswith((" True\n", " False\n"))
@@ -234,3 +276,32 @@ def test_treebanks_of_ones_own_in_five_lines(tiny_bert, tmp_path, monkeypatch):
     assert set(names["table"]["relation"]) == {"det", "nsubj", "obj"}
     exec(code_of("trees"), names)
     assert names["table"].layer.tolist() == [0, 1, 2, 3]
+
+
+def test_make_evidence_measures_again_what_the_committed_evidence_was_measured_with():
+    places = "data data_revision framenet annotation treebank model_fingerprint".split()
+    # A run that was cut off has fewer of them, and its results say how many.
+    runs_and_tasks = "tasks", "trainings", "trainings_by_task"
+    runs, words = set(), ["--framenet", "FOLDER", "--treebank", "FILE"]
+    if any((ROOT / "results/confirm").glob("*.json")):
+        words += ["--confirm", "FOLDER"]
+    for call in evidence.calls(evidence.read_options(words)):
+        options = cli._parser().parse_args(call)
+        values = {name: convert(name, text) for name, text in options.parameters}
+        values = {name: value for name, value in values.items() if name not in places}
+        for notebook in select(find_notebooks(), options.only):
+            path = ROOT / options.results / f"{notebook.name}.json"
+            if path.parent.name == "confirm" and not path.exists():
+                continue  # not every notebook has been confirmed yet
+            runs.add(path)
+            declared = notebook.declared(values | {"profile": options.profile})
+            settings = resolve(**notebook.parameters | declared).as_json()
+            committed = read_results(path).content["settings"]
+            assert [
+                name
+                for name in settings.keys() | committed.keys()
+                if name not in (*places, *runs_and_tasks)
+                and settings.get(name) != committed.get(name)
+            ] == [], path
+    # Of notebooks in the new form the former rows stay until all of them have moved (RESULTS.md).
+    assert runs == {*(ROOT / "results").glob("*/1[01]_*.json")}

@@ -270,7 +270,10 @@ def test_common_form(path, cells):
     if path == NOTEBOOK_0:
         wanted = ("## Set-up", "## Exercises")
     if path in EXPERIMENTS:
-        wanted = (" and what we find", "**Caveats.**", "**Try it")
+        claims = (
+            "## What others claim" if path.stem.startswith("7_") else "## What the paper claims"
+        )
+        wanted = (f"{claims}, and what we find", "**Caveats.**", "**Try it")
     text = prose(path)
     for heading in wanted:
         assert heading in text, heading

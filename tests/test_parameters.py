@@ -77,12 +77,12 @@ def test_checks_do_not_import_torch():
 
 
 SAID = {  # Notebook 10 has other defaults than the rest: what is its default is no default of theirs.
-    "-p tasks sst2": "with tasks='sst2'\n  2_framenet_heads: takes no tasks",
-    "--only 2,4 --profile glue -p framenet embedded": "framenet='embedded'",
+    "-p tasks sst2": "with tasks='sst2'\n  2_framenet_heads, 8_pretrained_encoder: takes no tasks",
+    "--only 2,4 -p study small -p framenet embedded": "framenet='embedded'",
     "--only 10 -p tasks sst2 -p seed 1": "with default settings",
     # What only the Hub knows is not called ready.
     "--only 1-3 -p model a/b": "not checked: the model a/b on the Hub",
-    "--only 3 --profile glue": "not checked: the data set nyu-mll/glue on the Hub",
+    "--only 3 -p study paper": "not checked: the data set nyu-mll/glue on the Hub",
 }
 
 
@@ -106,7 +106,7 @@ def test_a_treebank_as_annotation_of_rows_that_it_does_not_hold_is_refused_with_
     assert "CoNLL-U file dev.conllu.gz has no annotation of" in errors
     assert "treebank='PATH' has notebook 8" in errors
     assert cli.main([*call, "mrpc"]) == 0
-    if only == "8":
+    if only == "11":
         assert cli.main(["check", "--only", only, "-p", "treebank", str(MRPC)]) == 0
     assert "not checked" not in capsys.readouterr().out
 

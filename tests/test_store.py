@@ -251,17 +251,13 @@ def test_results_that_the_project_keeps_are_only_read(tmp_path):
 
 def test_a_study_tells_which_runs_are_not_measured_yet(study, tmp_path, capsys):
     kept = Study.of("e5", "mrpc,sst2", measures=True)
-    for run in (1, 2):
-        path = counted.path(kept, "MRPC", run)
-        asked = json.dumps(counted.settings(kept, "MRPC", run))
-        store.write(
-            path, xr.Dataset({"number": ("example", [1.0, 2.0])}, attrs={"settings": asked})
-        )
+    path, asked = counted.path(kept, "MRPC", 1), json.dumps(counted.settings(kept, "MRPC", 1))
+    store.write(path, xr.Dataset({"number": ("example", [1.0, 2.0])}, attrs={"settings": asked}))
     page = Study.of("e5", "mrpc,sst2")
     found = page.measure(counted)
-    assert list(found) == ["MRPC"] and found["MRPC"].run.values.tolist() == [1, 2]
+    assert list(found) == ["MRPC"] and found["MRPC"].run.values.tolist() == [1]
     assert (
-        "not measured yet: MRPC, run 3; SST-2 (make measure STUDY=e5 ONLY=counted)"
+        "not measured yet: MRPC, run 2; SST-2 (make measure STUDY=e5 ONLY=counted)"
         in capsys.readouterr().out
     )
     with pytest.raises(FileNotFoundError, match="nothing is measured of QQP"):
