@@ -20,6 +20,7 @@ from .annotation.annotators import load_annotator, sentences_of
 from .cache import CACHE_VARIABLE, cache_folder, key_digest, write_atomically
 from .common import SILENT, environment, is_full, one_of
 from .compare import picture_differences, results_difference, told_difference
+from .e5 import LAYERS
 from .framenet.release import check_nltk, load_release
 from .glue import check_split, get_task, load_rows, parse_tasks, sample
 from .hub import GLUE
@@ -189,14 +190,13 @@ def check_call(
         for name, value in given.items()
         if any(one.parameters.get(name, value) != value for one in notebooks)
     }
-    experiments = [one for one in notebooks if one.study]
-    for one in experiments:
-        study_of(one, values)
+    studies = [(one, study_of(one, values)) for one in notebooks if one.study]
     former = [one for one in notebooks if not one.study]
     runs = [(one, resolve(**one.parameters | one.declared(values))) for one in former]
     for notebook, settings in runs:
         check_notebook(notebook.name, settings)
-    unknown = [what for notebook, settings in runs for what in _read_all(notebook, settings)]
+    unknown = [what for notebook, study in studies for what in _read_study(notebook, study, values)]
+    unknown += [what for notebook, settings in runs for what in _read_all(notebook, settings)]
     remarks = [f"not checked: {what}" for what in dict.fromkeys(unknown)]
     remarks += [
         f"{', '.join(without)}: takes no {name}"
@@ -216,21 +216,33 @@ def study_of(notebook: Notebook, values: dict[str, object]) -> StudySettings:
         model = parse_model(settings.model)
         for name, place in settings.checkpoint.items():
             check_fit(get_task(name), parse_model(place), model)
-    source = parse_data(settings.data)
-    for task in parse_tasks(settings.tasks) if source.kind == "folder" else ():
-        _split(task, "dev", source)
-        if task.name not in settings.checkpoint:
-            _split(task, "train", source)
-    if "annotation" in notebook.parameters and settings.annotation.startswith("conllu:"):
-        annotator = _annotator(settings.annotation)
-        for task in parse_tasks(settings.tasks) if source.kind != "hub" else ():
+    return settings
+
+
+def _read_study(
+    notebook: Notebook, settings: StudySettings, values: dict[str, object]
+) -> Iterator[str]:
+    """As :func:`_read_all`, of a notebook that computes on measurements; what a study names itself is not read."""
+    given, data = notebook.declared(values), parse_data(settings.data)
+    model = None if settings.model in ("embedded", *LAYERS) else parse_model(settings.model)
+    if model and not model.is_local:
+        yield f"the model {model.location} on the Hub"
+    kind = parse_source("annotation", settings.annotation)[0] if "annotation" in given else ""
+    annotator = _annotator(settings.annotation) if kind == "conllu" else None
+    if "treebank" in given:
+        _read_treebank(settings.treebank, model or parse_model(settings.model))
+    if "data" in notebook.parameters and data.kind == "hub" and not settings.is_kept:
+        yield f"the data set {GLUE} on the Hub"
+    for task in parse_tasks(settings.tasks) if data.kind != "hub" else ():
+        if data.kind == "folder":
+            _split(task, "dev", data)
+            if task.name not in settings.checkpoint:
+                _split(task, "train", data)
+        if annotator:
             rows = Study(settings).rows(task.title)
             annotator.annotate([text for field in task.fields for text in rows[field]])
-    if given.get("framenet"):
-        _release(settings.framenet)
-    if given.get("treebank"):
-        _read_treebank(settings.treebank, parse_model(settings.model))
-    return settings
+    if "framenet" in given:
+        yield from _read_framenet(settings.framenet)
 
 
 def _read_treebank(place: str, model: ModelSource) -> None:
@@ -265,11 +277,17 @@ def _read_all(notebook: Notebook, settings: Settings) -> Iterator[str]:
         if annotator:
             rows = sample(load_rows(task, "dev", data), settings.max_examples, settings.seed)
             annotator.annotate([text for field in task.fields for text in rows[field]])
-    if "framenet" in declared and settings.framenet == "nltk":
+    if "framenet" in declared:
+        yield from _read_framenet(settings.framenet)
+
+
+def _read_framenet(place: str) -> Iterator[str]:
+    """Read a release; yields what NLTK would download."""
+    if place == "nltk":
         check_nltk()
         yield "FrameNet, which NLTK downloads if it is not there"
-    elif "framenet" in declared and settings.framenet != "embedded":
-        _release(settings.framenet)
+    elif place != "embedded":
+        _release(place)
 
 
 # Runs. ------------------------------------------------------------------
