@@ -85,8 +85,6 @@ def axis_numbers(count: int) -> list[int]:
     return [one_based(index) for index in range(count)]
 
 
-PROTOCOLS = ("paper", "official")
-
 # What a map is of: the paper's attention weights, or what they carry (Kobayashi et al., 2020).
 ATTENTIONS = ("weight", "norm")
 

@@ -13,7 +13,7 @@ from . import finetune, glue, models
 from .annotation import annotators
 from .annotation.annotators import Annotator
 from .annotation.inputs import AnnotatedInput, annotate_inputs
-from .attention import Batch, Measurement, batches, observe_cached, weighed
+from .attention import Batch, batches
 from .cache import Lazy, cached
 from .common import device, note, one_based, one_of, zero_based
 from .glue import TASKS, Task, predictions
@@ -312,25 +312,6 @@ class Lab(Record):
         return Lazy(lambda: self.encoder(init), parts)
 
     # What models do
-
-    def observe(
-        self,
-        model: PreTrainedModel | Lazy,
-        task: Task,
-        measurements: dict[str, Measurement],
-        attention: str = "",
-    ) -> dict:
-        """One pass over the measured rows; see :func:`bertology_utils.attention.observe_cached`.
-
-        Args:
-            model: encoder or classifier; of :meth:`lazy_classifiers` it is loaded where it must be.
-            task: the task.
-            measurements: by name.
-            attention: of the maps; by default the notebook's parameter.
-        """
-        attention = attention or self.settings.attention
-        fed = {name: weighed(measurement, attention) for name, measurement in measurements.items()}
-        return observe_cached(model, self.batches(task), fed)
 
     def answers(self, task: Task, *run: Any, **of_run: Any) -> np.ndarray:
         """Predictions of a run's classifier for all dev rows, from the cache; shape (rows,).

@@ -19,7 +19,7 @@ from .common import device_name, precision
 from .glue import Task
 from .results import FORM, RESULTS, Entry, Results, entries_of, place_of, plain, read_results
 from .statistics import pooled
-from .verdicts import CLAIMS, CONFIRMATORY, THIS_RUN, Verdict, read_confirmed
+from .verdicts import CLAIMS, THIS_RUN, Verdict, read_confirmed
 
 if TYPE_CHECKING:
     from IPython.display import Markdown
@@ -157,12 +157,8 @@ class Record:
     @cached_property
     def committed_evidence(self) -> Results:
         """The committed results of this notebook on real data."""
-        by_norm = self.settings.attention == "norm"  # only of notebooks that also ran by norm
-        run = "glue_norm" if by_norm else EVIDENCE.get(self.notebook.split("_")[0], "glue")
-        results = read_results(results_folder() / run / f"{self.notebook}.json")
-        if (protocol := results.content["settings"]["protocol"]) != self.settings.protocol:
-            print(f"Figures and verdicts show the evidence, which has protocol={protocol!r}.")
-        return results
+        run = EVIDENCE.get(self.notebook.split("_")[0], "glue")
+        return read_results(results_folder() / run / f"{self.notebook}.json")
 
     def show_verdicts(self, *names: str) -> Markdown:
         """Verdicts of the evidence, a line for each claim; all of them if no claim is named."""
@@ -175,16 +171,9 @@ class Record:
     @cached_property
     def confirmatory(self) -> verdicts.Verdicts | None:
         """The committed confirmatory study's verdicts; None where it did not run this notebook, or for a run of one's own."""
-        if not self.settings.is_small or self.settings.attention == "norm":
+        if not self.settings.is_small:
             return None
         return read_confirmed(results_folder(), self.notebook.split("_")[0])
-
-    @cached_property
-    def confirmatory_results(self) -> Results | None:
-        """The committed confirmatory study's numbers; None where :attr:`confirmatory` is."""
-        if self.confirmatory is None:
-            return None
-        return read_results(results_folder() / CONFIRMATORY / f"{self.notebook}.json")
 
     def figure(self, figure, name: str, alt: str) -> None:
         """Save a matplotlib figure as PNG and PDF, and show it.

@@ -42,7 +42,6 @@ SHARE = 0.005  # shares of maps, given in whole percent; claims begin at 0.02
 # of accuracy: claims begin at a point; one answer of 320 lies on the border of two classes
 GAIN = 0.0035
 P_VALUE = 0.01  # claims are decided at 0.05; above ALIKE_P nothing hangs on a p value
-RANK_OF_GAINS = 0.05  # rank correlations with gains, many of which tie; claims begin at 0.3
 # with two trainings an end moves up to 6.5 times as far as they do; claims begin at a point
 INTERVAL_END = 0.005
 ALIKE_P = 0.1

@@ -26,7 +26,7 @@ from safetensors import SafetensorError, safe_open
 
 from . import corpora
 from .cache import MANIFEST, file_sha256
-from .common import ATTENTIONS, PROTOCOLS, one_based, one_of, zero_based
+from .common import one_based, one_of, zero_based
 from .e5 import LAYERS, e5_folder
 from .glue import LEAST_DEV_ROWS, DataSource, Task, get_task, output_order, parse_tasks
 from .hub import BERT_BASE, GLUE, HUB_REVISIONS
@@ -386,7 +386,7 @@ PROFILES = {
 _SOURCES = ("model", "data", "annotation", "framenet")
 _ROWS = ("max_examples", "train_examples", "sweep_examples")
 # All values of a parameter, where they can be listed.
-CHOICES = {"profile": tuple(PROFILES), "protocol": PROTOCOLS, "attention": ATTENTIONS}
+CHOICES = {"profile": tuple(PROFILES)}
 # What in a parameter's text is a path, if there is one of that name.
 _PATHS = {
     "model": r"^(?!(embedded|e5|e5-2-layers)$).+",
@@ -410,13 +410,6 @@ def _read(parse: Callable, *earlier: str) -> PlainValidator:
         return parse(text, *(info.data[name] for name in earlier))
 
     return PlainValidator(read)
-
-
-def _choose(text: object, info: ValidationInfo) -> str:
-    return one_of(str(info.field_name), text, CHOICES[str(info.field_name)])
-
-
-Choice = Annotated[str, PlainValidator(_choose)]
 
 
 def _head(number: object, info: ValidationInfo) -> tuple[int, int] | None:
@@ -472,8 +465,6 @@ class Settings(BaseModel):
         annotation: gold (with embedded data), spacy:NAME or conllu:PATH; empty: the profile's
         treebank: a CoNLL-U file to measure dependencies on; empty: the tasks' rows
         framenet: embedded, nltk, folder:PATH or zip:PATH; empty: the profile's
-        protocol: the paper's text or its published code
-        attention: what maps are of: attention weights, or what they carry
         seed: of every random draw
         max_examples: dev rows whose maps are measured; 0: the profile's; -1: all
         train_examples: training rows per task; 0: the profile's; -1: all
@@ -494,8 +485,6 @@ class Settings(BaseModel):
     annotation: Annotated[str, _read(_annotation, "profile", "data")] = ""
     treebank: Annotated[str, _read(parse_treebank)] = ""
     framenet: Annotated[str, _read(_framenet)] = ""
-    protocol: Choice = "paper"
-    attention: Choice = "weight"
     seed: Count = 1
     max_examples: Rows = 0
     train_examples: Rows = 0
@@ -565,7 +554,6 @@ class Settings(BaseModel):
         usual = self.trainings or self.profile.trainings
         # Said where there are some: a run that trains its classifiers says so by its recipe.
         only_some = {
-            "attention": "" if self.attention == "weight" else self.attention,
             "treebank": Path(self.treebank).name,
             "trainings_by_task": numbers if differ else {},
             "after": self.profile.after,
@@ -584,7 +572,6 @@ class Settings(BaseModel):
             **{name: getattr(self, name) for name in _ROWS},
             "trainings": usual if differ else next(iter(numbers.values())),
             "seed": self.seed,
-            "protocol": self.protocol,
             "head": self.head and [one_based(index) for index in self.head],
             "recipe": asdict(self.profile.recipe),
             **{name: value for name, value in only_some.items() if value},

@@ -262,12 +262,6 @@ def mean_over_seeds(parts: Sequence[Bootstrap], scale: float = 1.0) -> Estimate:
     return _of_trainings([part.value for part in parts], of_examples, parts[0].n, scale)
 
 
-def of_same_examples(parts: Sequence[Estimate]) -> Estimate:
-    """As :func:`mean_over_seeds`, of numbers whose resamples are not known: their errors are taken to be fully correlated."""
-    of_examples = float(np.mean([part.error for part in parts])) ** 2
-    return _of_trainings([part.value for part in parts], of_examples, parts[0].n)
-
-
 def _of_trainings(
     values: Sequence[float], of_examples: float, n: int, scale: float = 1.0
 ) -> Estimate:
@@ -527,19 +521,6 @@ def many_test(differences: np.ndarray, least: float, seed: Seed, draws: int = DR
     alone = (1 + (drawn <= observed + ROUNDING).sum(axis=0)) / (1 + draws)
     above, below, below_alone = (np.where(n, p.reshape(n.shape), 1.0) for p in (*corrected, alone))
     return ManyTest(means, above, below, n, below_alone)
-
-
-def in_both(one: ManyTest, other: ManyTest) -> ManyTest:
-    """Two tests of the same things as one: above where both say so, below where either does; means are the smaller ones.
-
-    Args:
-        one, other: of one shape.
-    """
-    pairs = (one.below, other.below), (one.below_alone, other.below_alone)
-    # Either suffices, so each has half the level.
-    below, alone = (np.minimum(1.0, 2 * np.minimum(*pair)) for pair in pairs)
-    means, n = np.fmin(one.means, other.means), np.minimum(one.n, other.n)
-    return ManyTest(means, np.maximum(one.above, other.above), below, n, alone)
 
 
 def rank_correlation(x: np.ndarray, y: np.ndarray, seed: Seed) -> Bootstrap:

@@ -15,7 +15,6 @@ from conftest import make_rows, place_release
 from eight_models import parts_of
 
 import bertology_utils
-from bertology_utils.annotation.inputs import token_types
 from bertology_utils.attention import ByNorm, make_batches, observe
 from bertology_utils.attention.batches import tokenize
 from bertology_utils.attention.cells import StrongestCells
@@ -23,16 +22,14 @@ from bertology_utils.digest import fingerprint
 from bertology_utils.disabling.heads import TwinWords
 from bertology_utils.disabling.masking import ABLATIONS, INTERCHANGE, replacement
 from bertology_utils.disabling.sweep import reference_sweep, sweep
-from bertology_utils.features import Features, Flow, marks
+from bertology_utils.features import Flow, marks
 from bertology_utils.features.measure import Received
 from bertology_utils.framenet.measure import BeyondWords, link_weights
 from bertology_utils.glue import TASKS
 from bertology_utils.lab import Lab
-from bertology_utils.links import links_of
 from bertology_utils.links.dependencies import Pointing
-from bertology_utils.links.measure import TokenLinkAttention
+from bertology_utils.links.measure import TokenLinkAttention, borrow, find_links
 from bertology_utils.models import load_classifier, load_encoder, load_tokenizer
-from bertology_utils.norms.carried import Mixing
 from bertology_utils.patterns import Patterns, load_network
 from bertology_utils.pruning.alike import HeadDistances
 from bertology_utils.sinks import carried, cut_attention
@@ -87,12 +84,10 @@ def check_equal(results, atol=1e-6):
 def of_inputs(lab, model):
     """Measurements of a task's inputs, by name; made anew for each pass, as they keep what they saw."""
     inputs, tokenizer = lab.annotated_inputs(TASK), lab.tokenizer
-    special, links = [marks(one) for one in inputs], links_of(lab, TASK)
-    types = [token_types(annotated) for annotated in inputs]
+    special = [marks(one) for one in inputs]
+    links = borrow([find_links(one, True) for one in inputs], seed=1)
     return lambda: {
         "patterns": Patterns(load_network(), tokenizer.sep_token_id),
-        "types": Features(types),
-        "types from [CLS]": Features(types, from_cls=True),
         "received": Received(),
         "flow": Flow(special),
         "flow by norm": ByNorm(Flow(special)),
@@ -106,7 +101,6 @@ def of_inputs(lab, model):
         "links, popularity off": TokenLinkAttention(links, centred=True),
         "pointing": Pointing(inputs),
         "twins": TwinWords(tokenizer),
-        "mixing": Mixing(model),
         "distances": HeadDistances(model.config.num_hidden_layers),
     }
 

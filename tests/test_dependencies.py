@@ -12,7 +12,6 @@ from bertology_utils import head_dependencies
 from bertology_utils.annotation.annotators import sentences_of
 from bertology_utils.annotation.inputs import PlacedSentence
 from bertology_utils.attention import observe
-from bertology_utils.lab import Lab
 from bertology_utils.links import dependencies
 from bertology_utils.links.dependencies import (
     RELATIONS,
@@ -20,7 +19,6 @@ from bertology_utils.links.dependencies import (
     WAYS,
     Arcs,
     Pointing,
-    arcs_of,
     chosen_and_measured,
     joined,
     nearest_words,
@@ -330,26 +328,3 @@ def long_sentence(first):
 
 
 NOUNS = "cat dog man king boy girl horse bird fish queen".split()
-
-
-def test_on_a_treebank_heads_are_measured_on_its_own_sentences(tiny_bert, tmp_path):
-    path = treebank(tmp_path, 40)
-    with path.open("a") as file:
-        file.write(long_sentence("cats") + conllu(("men", 9, "nsubj")))
-    labs = [
-        Lab("8_pretrained_encoder", model=str(tiny_bert), treebank=str(path), attention=attention)
-        for attention in ("weight", "norm")
-    ]
-    arcs, by_norm = (arcs_of(lab, lab.encoder(), lab.tasks) for lab in labs)
-    assert {name: len(one.offset) for name, one in arcs.items()} == {
-        **dict.fromkeys(("nsubj", "obj", "det"), 40),
-        "amod": 0,
-    }
-    assert (arcs["nsubj"].offset == 1).all() and len(set(arcs["nsubj"].example)) == 40
-    assert (arcs["nsubj"].hits != by_norm["nsubj"].hits).any(), "weighed as its notebook is"
-    assert labs[0].facts["treebank"] == {
-        "sentences": 42,
-        "left out": 2,
-        "because": {"HEAD names no word of the sentence": 1, "longer than 128 wordpieces": 1},
-    }
-    assert labs[0].settings.as_json()["treebank"] == "my.conllu"

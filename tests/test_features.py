@@ -1,6 +1,5 @@
 """§4.4: attention to types of token, stripes and shares against a plain reading of their definitions."""
 
-import functools
 import itertools
 import math
 
@@ -21,20 +20,14 @@ from bertology_utils.annotation.inputs import (
     token_types,
 )
 from bertology_utils.attention import attention_maps, observe, one_example
-from bertology_utils.features import compare
 from bertology_utils.features.measure import (
     DESTINATIONS,
-    Features,
     Flow,
-    TypeWeights,
     marks,
     match,
-    observe_types,
-    token_masks,
 )
 from bertology_utils.glue import TASKS as GLUE
 from bertology_utils.measurements import features, in_groups
-from bertology_utils.verdicts import HOLDS, judge
 
 MRPC, SST2 = GLUE["mrpc"], GLUE["sst2"]
 NOUNS, VERBS, CLS = (TOKEN_TYPES.index(kind) for kind in ("nouns", "verbs", "[CLS]"))
@@ -59,16 +52,6 @@ def plain_types(example):
     return [sorted(set(found[name])) for name in TOKEN_TYPES]
 
 
-@functools.cache
-def plain_columns(task, index, from_cls):
-    """For every layer and head the mean weight in each column of one example's map."""
-    rows = slice(0, 1 if from_cls else None)
-    return [
-        [[sum(column) / len(column) for column in zip(*grid[rows], strict=True)] for grid in layer]
-        for layer in measured(task)[3][index].maps.tolist()
-    ]
-
-
 @pytest.mark.parametrize("task", TASKS)
 def test_types_are_the_plain_ones(task):
     lab, task, _, examples = measured(task)
@@ -78,96 +61,6 @@ def test_types_are_the_plain_ones(task):
         assert found == plain_types(example), example.pieces
         seen |= {name for name, places in zip(TOKEN_TYPES, found, strict=True) if places}
     assert seen >= set(TOKEN_TYPES) - {"pronouns"}
-
-
-@pytest.mark.parametrize("from_cls", [False, True])
-@pytest.mark.parametrize("task", TASKS)
-def test_weights_are_the_plain_ones(task, from_cls):
-    lab, task, model, examples = measured(task)
-    types = [token_types(annotated) for annotated in lab.annotated_inputs(task)]
-    values = observe(model, lab.batches(task), {"f": Features(types, from_cls)})["f"]
-    assert values.shape == (50, len(TOKEN_TYPES), *examples[0].maps.shape[:2])
-    for index, example in enumerate(examples):
-        received = plain_columns(task.name, index, from_cls)
-        expected = [
-            [
-                [max((weights[at] for at in places), default=math.nan) for weights in layer]
-                for layer in received
-            ]
-            for places in plain_types(example)
-        ]
-        np.testing.assert_allclose(
-            values[index], expected, atol=forward_tolerance(model), rtol=0, equal_nan=True
-        )
-    there = values[np.isfinite(values)]
-    assert there.min() >= 0 and there.max() <= 1 + sum_tolerance(64)
-
-
-def test_the_published_panels_turn_to_sep():
-    assert compare.overtaking_layer(compare.published_ahead()) == 5
-
-
-def test_sep_overtakes_cls_where_it_stays_ahead_to_the_last_layer():
-    values = np.zeros((40, len(TOKEN_TYPES), 4, 2))
-    values[:, CLS, :2] = values[:, TOKEN_TYPES.index("[SEP]"), 2:] = 0.3
-    one = TypeWeights(values, values, values, np.full(40, 10), 1)
-    assert compare.overtaking_layer(compare.sep_ahead(one).mean(axis=0)) == 3
-    assert compare.last_layer_ahead(one).value == pytest.approx(0.3)
-    assert judge("sep-overtakes", {MRPC: compare.last_layer_ahead(one)}).outcome == HOLDS
-    for ahead, layer in (([1, 1], 1), ([1, -1, 1], 3), ([-1, -1], np.nan), ([1, 0], np.nan)):
-        assert compare.overtaking_layer(np.array(ahead)) == pytest.approx(layer, nan_ok=True)
-
-
-def in_even_shares(examples, **weights):
-    """Values of types, in multiples of a uniform share; other types are absent, [SEP] gets nothing."""
-    values = np.full((examples, len(TOKEN_TYPES), 2, 2), np.nan)
-    for kind, of_kind in ({"SEP": 0.0} | weights).items():
-        name = f"[{kind}]" if kind.isupper() else kind
-        values[:, TOKEN_TYPES.index(name)] = of_kind
-    return values
-
-
-def stripes_of(values):
-    """Of such values."""
-    return compare.stripes_of(TypeWeights(values, values, values, np.ones(len(values)), 1))
-
-
-def test_stripes_are_on_words_or_on_marks_or_nowhere():
-    rng = np.random.default_rng(0)
-    nouns, verbs, cls = 1 + rng.normal(0, 0.1, size=(3, 60, 2, 2))
-    verbs[30:] = np.nan
-    nouns[:, 0, 0] += 3  # a stripe on a word
-    cls[:, 0, 1] += 3  # on a mark
-    nouns[:, 1, 0] += 3  # on both, more on the mark
-    cls[:, 1, 0] += 5
-    stripes = stripes_of(in_even_shares(60, nouns=nouns, verbs=verbs, CLS=cls))
-    words, marks = stripes.heads(2)
-    np.testing.assert_array_equal(words[0], [[True, False], [False, False]])
-    np.testing.assert_array_equal(marks[0], [[False, True], [True, False]])
-    assert words.shape == (1001, 2, 2)
-    assert stripes.on_words().value == 0.25 and stripes.marks_ahead().value == 0.25
-    assert [heads[0].sum() for heads in stripes.heads(5)] == [0, 1]
-    cls[:, 0, 1] -= 3
-    before = stripes_of(in_even_shares(60, nouns=nouns, verbs=verbs, CLS=cls))
-    assert stripes.kept(before).value == 0.5
-    even = stripes_of(in_even_shares(60, nouns=1.0, CLS=1.0))
-    assert np.isnan(even.kept(stripes).value), "no head is left"
-
-
-def test_one_pass_gives_the_weights_by_hand():
-    lab, task, model, plain = measured("mrpc")
-    seen, masks = observe_types(lab, model, task), token_masks(lab, task)
-    for at in (0, 7):
-        columns = plain[at].maps.mean(axis=2)  # (layers, heads, tokens)
-        for kind in ("[CLS]", "[SEP]", "nouns"):
-            places = masks["types"][at][TOKEN_TYPES.index(kind)]
-            expected = columns[..., places].max(axis=2)
-            np.testing.assert_allclose(seen.on(kind)[at], expected, atol=1e-5)
-        nouns, words = (
-            columns[..., masks["matched"][at][row]].max(axis=2) for row in (0, len(LINGUISTIC))
-        )
-        np.testing.assert_allclose(seen.above_matched[at, 0], nouns - words, atol=1e-5)
-    np.testing.assert_allclose(seen.destinations[..., 0], seen.on("[CLS]"), atol=1e-6)
 
 
 # Where attention goes, against a plain reading of the definition and maps whose answer can be read

@@ -257,8 +257,6 @@ OTHERS = {  # of each parameter a value that is not the default
     "framenet": f"folder:{ROOT / 'tests'}",
     "annotation": f"conllu:{ROOT / 'README.md'}",
     "treebank": str(EMBEDDED / "MRPC" / "dev.conllu.gz"),
-    "protocol": "official",
-    "attention": "norm",
     **dict.fromkeys(
         [name for name, field in PARAMETERS.items() if field.default.__class__ is int], 7
     ),

@@ -214,11 +214,6 @@ def test_the_small_run_shows_the_evidence_and_a_run_on_another_model_its_own(tin
     assert small.show_verdicts("last-layers-gain").data.startswith("- ✗ **")
 
 
-def test_evidence_that_was_measured_otherwise_is_told_by_its_settings():
-    by_norm = Record("4_feature_attention", resolve(attention="norm"))
-    assert by_norm.evidence.content["settings"]["attention"] == "norm"
-
-
 @pytest.mark.parametrize("path", COMMITTED, ids=lambda path: "/".join(path.parts[-2:]))
 def test_committed_results_are_whole(path):
     run = read_results(path)

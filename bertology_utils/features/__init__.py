@@ -1,15 +1,12 @@
 """Attention to types of token, such as nouns or [SEP] (§4.4, Fig 6): what one pass over a model's maps measures.
 
-``measure`` has the parts of :func:`bertology_utils.measurements.features`; ``compare`` what pages 5 and 8 still
-compute.
+``measure`` has the parts of :func:`bertology_utils.measurements.features`.
 """
 
 from ..annotation.inputs import TOKEN_TYPES, token_types
 from .measure import (
     DESTINATIONS,
-    Features,
     Flow,
-    in_even_shares,
     marks,
     side_by_side,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,129 +14,21 @@ from scipy.optimize import linear_sum_assignment
 from ..annotation.inputs import (
     LINGUISTIC,
     MARKS,
-    TOKEN_TYPES,
     AnnotatedInput,
     is_punctuation,
     mask,
     token_types,
 )
-from ..attention import Batch, Measurement, received
-from ..cache import Lazy
-from ..glue import Task
-from ..lab import kept
+from ..attention import Batch, received
 from ..statistics import Seed
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
-
-    from ..lab import Lab
+    pass
 
 # Of all attention, in this order: a token that is two of these counts as the first.
 DESTINATIONS = ("[CLS]", "[SEP]", "punctuation", "previous", "self", "next", "all else")
 NEIGHBOURS = {"previous": -1, "self": 0, "next": 1}
 PLACES_PER_DECADE = 5  # so many positions weigh as much as a factor of ten in frequency
-
-
-@dataclass(frozen=True)
-class TypeWeights:
-    """One model's attention on one task's examples, as :func:`observe_types` returns it.
-
-    Attributes:
-        weights: what the largest token of each of ``TOKEN_TYPES`` gets from the average token,
-            shape (examples, types, layers, heads); NaN where an example lacks the type.
-        above_matched: what the words of each of ``LINGUISTIC`` get minus what their matched words
-            get, shape (examples, types of word, layers, heads).
-        destinations: how each head divides its attention, see :class:`FlowShares`.
-        lengths: of the examples, in wordpieces.
-        seed: of everything that is resampled.
-    """
-
-    weights: np.ndarray
-    above_matched: np.ndarray
-    destinations: np.ndarray
-    lengths: np.ndarray
-    seed: Seed
-
-    def on(self, kind: str) -> np.ndarray:
-        """The weight on one type of token, shape (examples, layers, heads)."""
-        return self.weights[:, TOKEN_TYPES.index(kind)]
-
-    @property
-    def even_shares(self) -> np.ndarray:
-        """``weights`` in multiples of what every token of the input would get if all got the same."""
-        return self.weights * self.lengths[:, None, None, None]
-
-
-def observe_types(lab: Lab, model: PreTrainedModel | Lazy, task: Task) -> TypeWeights:
-    """One pass of a model over the task's measured rows, or what the cache has of it."""
-    values = lab.observe(model, task, measurements(lab, task))
-    weights, matched, words = values["types"], values["matched"], len(LINGUISTIC)
-    return TypeWeights(
-        weights,
-        matched[:, :words] - matched[:, words:],
-        values["flow"].destinations,
-        np.array([annotated.length for annotated in lab.annotated_inputs(task)]),
-        lab.resampling_seed(task),
-    )
-
-
-def measurements(lab: Lab, task: Task) -> dict[str, Measurement]:
-    """The measurements that notebook 4 makes of every model on the task's rows, by name."""
-    masks = token_masks(lab, task)
-    features = {name: Features(masks[name]) for name in ("types", "matched")}
-    return {**features, "flow": Flow(masks["marks"])}
-
-
-@kept
-def token_masks(lab: Lab, task: Task) -> dict[str, list[np.ndarray]]:
-    """Per measured input, which wordpieces are of each type ("types"), matched words and marks; see :func:`match`, :func:`marks`."""
-    inputs = lab.annotated_inputs(task)
-    return {
-        "types": [token_types(one) for one in inputs],
-        "matched": match(inputs, lab.resampling_seed(task)),
-        "marks": [marks(one) for one in inputs],
-    }
-
-
-class Features:
-    """Measurement: the weight that each type of token gets from the average token (or from [CLS]), for every head.
-
-    The weights in a token's column of the attention map are summed and divided
-    by the number of rows; of several tokens of a type the largest counts.
-
-    Args:
-        types: per example of the data, which wordpieces are of which type,
-            shape (types, wordpieces); see
-            :func:`bertology_utils.annotation.inputs.token_types`.
-        from_cls: measure what [CLS] gives instead of what the average token gives.
-    """
-
-    def __init__(self, types: Sequence[np.ndarray], from_cls: bool = False):
-        self._types, self._from_cls = types, from_cls
-        self._values: dict[int, list[np.ndarray]] = {}
-        self._mask = torch.empty(0)
-
-    def start(self, batch: Batch) -> None:
-        """Lay the batch's examples side by side: shape (examples, types, tokens)."""
-        self._mask = side_by_side(self._types, batch)
-        self._values |= {index: [] for index in batch.index}
-
-    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
-        """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""
-        # (examples, heads, tokens)
-        got = maps[:, :, 0] if self._from_cls else received(maps, batch)
-        by_type = [
-            got.masked_fill(~is_type[:, None], -torch.inf).amax(dim=2)
-            for is_type in self._mask.unbind(1)  # each (examples, tokens)
-        ]
-        largest = torch.stack(by_type, dim=1).cpu().float().numpy()  # (examples, types, heads)
-        for index, values in zip(batch.index, largest, strict=True):
-            self._values[index].append(values)
-
-    def compute(self) -> np.ndarray:
-        """Weights from 0 to 1, shape (examples, types, layers, heads), NaN where an example has no token of the type."""
-        values = np.stack([np.stack(self._values[index], axis=1) for index in sorted(self._values)])
-        return np.where(np.isfinite(values), values, np.nan)
 
 
 TYPES = (*LINGUISTIC, *MARKS, "words")
@@ -313,21 +205,3 @@ class Flow:
         values = np.array([self._rows[index] for index in sorted(self._rows)])
         parts = np.split(values, [len(DESTINATIONS)], axis=3)
         return FlowShares(*map(np.ascontiguousarray, parts))
-
-
-def in_even_shares(
-    flows: Mapping[Task, FlowShares], special: Mapping[Task, Sequence[np.ndarray]]
-) -> dict[str, float]:
-    """What one [CLS], [SEP] or punctuation mark gets, in multiples of an even share; mean over heads, examples, then tasks.
-
-    Args:
-        flows: by task.
-        special: by task and example, from :func:`marks`.
-    """
-    of_tasks = []
-    for task, flow in flows.items():
-        got = flow.destinations[..., : len(MARKS)].mean(axis=(1, 2))  # (examples, marks)
-        lengths = np.array([of_example.shape[1] for of_example in special[task]])
-        counts = sum(of_example.sum(axis=1) for of_example in special[task])
-        of_tasks.append((got * lengths[:, None]).sum(axis=0) / np.maximum(counts, 1))
-    return dict(zip(MARKS, np.mean(of_tasks, axis=0).tolist(), strict=True))

@@ -4,5 +4,3 @@
 against other inputs' places, rivals and neighbours. ``dependencies``: do heads point along whole
 relations, as Clark et al. (2019) ask it, on the tasks' rows or, for any encoder, on a treebank?
 """
-
-from .measure import links_of

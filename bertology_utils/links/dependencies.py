@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from ..annotation.annotators import RELATIONS, Annotator, Treebank, sentences_of, too_few_arcs
 from ..annotation.inputs import NOUNS, AnnotatedInput, PlacedSentence, annotate_inputs
-from ..attention import Batch, observe, observe_cached, weighed
+from ..attention import Batch, observe
 from ..attention.batches import batches_of
 from ..common import Head, head_name
 from ..statistics import ONE_SIDED, Bootstrap, Seed, bootstrap, largest, many_test, mean_over_seeds
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from ..glue import Task
-    from ..lab import Lab
 
 WAYS = ("dependent → head", "head → dependent")
 ROWS = (  # of results.json: what, the part of a RelationTest, its unit
@@ -217,34 +215,6 @@ def joined(parts: Sequence[Arcs]) -> Arcs:
     )
 
 
-def arcs_of(lab: Lab, model: PreTrainedModel, tasks: Sequence[Task]) -> dict[str, Arcs]:
-    """Which arcs each head recovers, by relation: of the treebank if one was given, else of the tasks' rows.
-
-    Args:
-        lab: of the notebook.
-        model: encoder or classifier.
-        tasks: on whose measured rows it is asked where there is no treebank.
-    """
-    if not lab.sentences:
-        parts = [
-            lab.observe(model, task, {"pointing": Pointing(lab.annotated_inputs(task))})["pointing"]
-            for task in tasks
-        ]
-        return {name: joined([part[name] for part in parts]) for name in RELATIONS}
-    inputs, left_out = inputs_of(lab.sentences, lab.tokenizer, least=MIN_EXAMPLES)
-    batches = batches_of(
-        list(inputs),
-        lab.tokenizer,
-        max_length=MAX_LENGTH,
-        tokens_per_batch=lab.tokens_per_batch,
-    )
-    count = len(lab.sentences.sentences) + len(lab.sentences.faults)
-    counts: dict[str, Any] = {"sentences": count, "left out": count - len(inputs)}
-    lab.fact(treebank=counts | ({"because": left_out} if left_out else {}))
-    pointing = weighed(Pointing(list(inputs.values())), lab.settings.attention)
-    return observe_cached(model, batches, {"pointing": pointing})["pointing"]
-
-
 # The best head against the best fixed distance, and against the nearest word of a kind.
 
 
@@ -348,17 +318,6 @@ def relation_test(arcs: Arcs, seed: Seed, ways: Sequence[int] = (0, 1)) -> Relat
         above_rule=above_rule,
         p_rule=float(p_rule[(best, *head)]),
     )
-
-
-def relation_tests(
-    lab: Lab, model: PreTrainedModel, tasks: Sequence[Task]
-) -> dict[str, RelationTest]:
-    """Tests of a model's heads by relation, those left out that fewer than two examples have; arguments as of :func:`arcs_of`."""
-    return {
-        name: relation_test(arcs, lab.settings.seed)
-        for name, arcs in arcs_of(lab, model, tasks).items()
-        if len(set(arcs.example)) > 1  # a half chooses, a half is measured
-    }
 
 
 def chosen_and_measured(name: str, arcs: Arcs, seed: Seed) -> list[dict[str, object]]:

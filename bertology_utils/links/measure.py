@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,40 +18,12 @@ from ..annotation.inputs import (
     PlacedSentence,
     is_punctuation,
 )
-from ..attention import Measurement
 from ..attention.cells import Cells, StrongestCells, as_set, borrow_places, cells_between
-from ..common import head_name
-from ..features import Features, Flow, marks, token_types
-from ..glue import Task
-from ..lab import Lab, kept
-from ..statistics import (
-    Bootstrap,
-    ManyTest,
-    Seed,
-    largest,
-    many_test,
-    rank_agreement,
-)
-from ..verdicts import WEIGHT, Support, never_adjacent
-
-if TYPE_CHECKING:
-    pass
+from ..statistics import Seed
 
 # ClearNLP makes the copula the subject's head, UD the adjective or noun that it belongs to.
 PREDICATES = {"VERB", "AUX"}
 LINK_TYPES = ("verb → subject", "subject → verb", "noun → pronoun", "pronoun → noun")
-PAIRS = {"verbs": LINK_TYPES[:2], "pronouns": LINK_TYPES[2:]}  # by the words that are linked
-
-# What a claim is about: types of link. Of verbs the paper speaks of the direction from the verb
-# only.
-DIAGONAL = {"verbs-diagonal": PAIRS["verbs"], "pronouns-diagonal": PAIRS["pronouns"]}
-INDISTINCT = {
-    "verbs-indistinct": LINK_TYPES[:1],
-    "subjects-indistinct": LINK_TYPES[1:2],
-    "pronouns-indistinct": PAIRS["pronouns"],
-}
-Found = Mapping[str, Any]  # what one pass over one task's inputs found of a model, by measurement
-Tests = Mapping[str, Sequence[ManyTest]]  # of every head, by type of link
 
 
 # The links of an input.
@@ -203,15 +174,6 @@ def borrow(inputs: Sequence[InputLinks], seed: Seed) -> list[dict[str, list[Toke
     ]
 
 
-def share_adjacent(inputs: Iterable[InputLinks]) -> dict[str, float]:
-    """The share of links whose words are neighbours, by pair of words; NaN where there are none."""
-    inputs, shares = list(inputs), {}
-    for words, names in PAIRS.items():
-        near = [link.adjacent for by_type in inputs for name in names for link in by_type[name]]
-        shares[words] = float(np.mean(near)) if near else float("nan")
-    return shares
-
-
 def link_counts(inputs: Sequence[InputLinks]) -> dict[str, np.ndarray]:
     """How many links there are, with places, with rivals, of adjacent words and forwards; each of shape (types, examples)."""
     every = {"links": [[len(by_type[name]) for by_type in inputs] for name in LINK_TYPES]}
@@ -298,139 +260,7 @@ def link_values(by_type: InputLinks, weights: np.ndarray) -> np.ndarray:
     return values
 
 
-def joined_scores(parts: Iterable[LinkScores]) -> LinkScores:
-    """The scores of several tasks as one; every example counts the same."""
-    fields = zip(*(vars(part).values() for part in parts), strict=True)
-    return LinkScores(*map(np.concatenate, fields))
-
-
-def neighbour_weights(around: np.ndarray, inputs: Iterable[InputLinks], kind: str) -> np.ndarray:
-    """Weight on the neighbour on the links' side, shape (examples, layers, heads); NaN for an example without links.
-
-    It is that of the token before and of the token after, as often as the second word of the
-    example's links comes before and after the first. A verb's subject mostly comes before it, and a
-    head that attends to the token after does not attend to it, however diagonal it is.
-
-    Args:
-        around: weights on the token before, the token itself and the one after, shape (examples,
-            layers, heads, 3).
-        inputs: the links of every input.
-        kind: of link.
-    """
-    forwards = [[link.forwards for link in by_type[kind]] for by_type in inputs]
-    after = np.array([np.mean(each) if each else np.nan for each in forwards])[:, None, None]
-    return (1 - after) * around[..., 0] + after * around[..., 2]
-
-
-def diagonal_correlation(along: np.ndarray, beside: np.ndarray, seed: Seed) -> Bootstrap:
-    """Spearman's ρ over heads of the weight along links with that on the neighbour on their side.
-
-    A model's heads are all that there are, so not they but the examples are resampled: the interval
-    says what other sentences would give, of the same heads. ``n`` counts the examples with such
-    links.
-
-    Args:
-        along, beside: shape (examples, layers, heads).
-        seed: of the resampling.
-    """
-    # (examples, 1, all heads)
-    one, other = (values.reshape(len(values), 1, -1) for values in (along, beside))
-    n = int(np.isfinite(along[:, 0, 0]).sum())
-    return replace(rank_agreement(one, other, seed), n=n)
-
-
 # Does some head follow a link?
 
 
-def link_tests(models: Iterable[Found], seed: Seed) -> dict[str, list[ManyTest]]:
-    """Tests of every head's excess along links against the least effect, by type of link.
-
-    Args:
-        models: what a pass found of a model, of every task; all examples count the same.
-        seed: of the permutations.
-
-    Returns:
-        Against other inputs' places, plain and centred; then against rivals, plain and centred, but
-        not where pronouns have none, as in parsed text, in which every noun of the sentence is
-        linked with its pronouns.
-    """
-    models, tests = list(models), {}
-    both = [joined_scores(one[name] for one in models) for name in ("links", "centred")]
-    for at, kind in enumerate(LINK_TYPES):
-        places, rivals = (
-            [many_test(getattr(scores, part)[:, at], WEIGHT, seed) for scores in both]
-            for part in ("above_places", "above_rivals")
-        )
-        if np.isfinite(both[0].along[:, at]).any():
-            tests[kind] = places + [one for one in rivals if kind in PAIRS["verbs"] or one.n.any()]
-    return tests
-
-
-def some_head_passes(tests: Sequence[ManyTest]) -> Support:
-    """Support for some head that passes all tests; against it, for every head one test at least (Bonferroni).
-
-    The number is of the head whose least excess is the largest.
-
-    Args:
-        tests: from :func:`link_tests`.
-    """
-    holds = np.max([test.above for test in tests], axis=0).min()
-    below = np.minimum(1, len(tests) * np.min([test.below_alone for test in tests], axis=0))
-    at = largest(np.fmin.reduce([test.means for test in tests]))  # NaN where no link has a rival
-    plain, _, *rivals = tests
-    number, sizes = f"head {head_name(*at)} {plain.means[at]:+.3f}", f"n={int(plain.n[at])}"
-    if rivals:
-        number += f", {rivals[0].means[at]:+.3f} above rivals" if rivals[0].n[at] else ""
-        sizes += f", {int(rivals[0].n[at])} with rivals"
-    return Support(float(holds), float(below.max()), f"{number}; {sizes}")
-
-
 # What notebook 8 still measures and judges of links.
-
-
-@kept
-def links_of(lab: Lab, task: Task) -> Sequence[InputLinks]:
-    """Each input's links between two words, with places at which other inputs have such links."""
-    antecedents = lab.annotator.antecedents
-    links = [find_links(annotated, antecedents) for annotated in lab.annotated_inputs(task)]
-    return borrow(links, lab.resampling_seed(task))
-
-
-def measurements(lab: Lab, task: Task) -> dict[str, Measurement]:
-    """Measurements of a model on the task's rows, by name."""
-    inputs = lab.annotated_inputs(task)
-    return {
-        "from [CLS]": Features([token_types(annotated) for annotated in inputs], from_cls=True),
-        "links": TokenLinkAttention(links_of(lab, task)),
-        "centred": TokenLinkAttention(links_of(lab, task), centred=True),
-        "flow": Flow([marks(annotated) for annotated in inputs]),
-    }
-
-
-def judge_links(
-    lab: Lab,
-    tests: Mapping[str, Tests],
-    rho: Mapping[str, Bootstrap],
-    adjacent: Mapping[str, float],
-    **options: Any,
-) -> None:
-    """Judge the claims about links.
-
-    Args:
-        lab: of the notebook.
-        tests: by model, of :func:`link_tests`.
-        rho: by type of link, of :func:`diagonal_correlation`.
-        adjacent: the share of links between neighbours, by pair of words.
-        options: of :meth:`bertology_utils.record.Record.judge`.
-    """
-    for claim, kinds in (DIAGONAL | INDISTINCT).items():
-        estimates: dict[str, Any] = {kind: rho[kind] for kind in kinds if kind in rho}
-        if claim in INDISTINCT:
-            pairs = [(kind, model) for kind in kinds for model in tests if kind in tests[model]]
-            # Of several that are as sure, the first is named: that with the largest excess.
-            pairs.sort(key=lambda pair: -np.nanmax(tests[pair[1]][pair[0]][0].means))
-            estimates = {
-                f"{kind}, {model}": some_head_passes(tests[model][kind]) for kind, model in pairs
-            }
-        unmet = never_adjacent(adjacent["pronouns" if "pronoun" in kinds[0] else "verbs"])
-        lab.judge(claim, estimates, unmet=unmet, unit="correlation", **options)
