@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from datasets import Dataset
     from transformers import PreTrainedModel, TrainerCallback, TrainingArguments
 
-    from .pruning.spec import Pruning
+    from .pruning import Cut
 
 LOSS_CHECK_STEPS = 10  # steps between two looks at the loss
 SECONDS_BETWEEN = 600.0  # that a kill can cost; a point of bert-base has 1.3 GB
@@ -55,7 +55,7 @@ class Training:
         init: "pretrained" or "normal" (see :mod:`bertology_utils.models`).
         seed: of the classifier's first weights, the order of the rows, dropout.
         after: a training of another task, with whose encoder this one begins.
-        cut: the pruning applied during fine-tuning, if any.
+        cut: what it goes without, heads or layers, if anything.
     """
 
     task: Task
@@ -65,7 +65,7 @@ class Training:
     init: str = "pretrained"
     seed: int = 1
     after: Training | None = None
-    cut: Pruning | None = None
+    cut: Cut | None = None
 
     @property
     def name(self) -> str:
@@ -120,8 +120,6 @@ def train(training: Training, target: Path, scratch: Path) -> None:
     start = training.start
     tokenizer = load_tokenizer(start)
     model = load_classifier(start, training.task, training.init, training.seed)
-    # Before Trainer sets the seed.
-    masks = training.cut.masks(model, training) if training.cut else {}
     inputs = tokenize(training.rows, training.task, tokenizer, training.recipe.max_length)
     if training.task.is_regression:
         inputs = inputs.cast_column("labels", Value("float32"))
@@ -136,7 +134,7 @@ def train(training: Training, target: Path, scratch: Path) -> None:
         )
         trainer.remove_callback(PrinterCallback)
         if training.cut:  # on its device: moving the model may give it new parameters
-            training.cut.hold(model, masks)
+            training.cut.apply(model)
         trainer.train(resume_from_checkpoint=last_whole_checkpoint(scratch))
     _check_finite(model, training.name)
     model.save_pretrained(target, safe_serialization=True)

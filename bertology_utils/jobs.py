@@ -34,7 +34,6 @@ from .common import environment, is_closed, quiet
 from .finetune import Training
 from .glue import Task
 from .lab import Lab
-from .pruning import spec
 from .settings import check_notebook, page_number
 from .workers import KERNEL, connect, count_workers, describe_error, one_thread, run_tasks
 from .workers import Task as WorkerTask
@@ -83,8 +82,7 @@ class Job:
 
 def training_job(training: Training) -> Job:
     """The job of a fine-tuning run, with those of the runs that it reads."""
-    first = (training.after, training.cut and training.cut.ranked_by(training))
-    needs = tuple(training_job(one) for one in first if one)
+    needs = (training_job(training.after),) if training.after else ()
     return Job(training.name, TRAINING, (finetune.train, training), needs)
 
 
@@ -119,23 +117,12 @@ def random_starts(lab: Lab) -> list[Job]:
     ]
 
 
-def pruned_runs(lab: Lab) -> list[Job]:
-    """Jobs of the runs that notebook 10 prunes or freezes."""
-    return [
-        training_job(lab.training(task, seed_offset=number, cut=cut))
-        for task, number in runs_of(lab)
-        for cut in spec.prunings_of(lab, number)
-    ]
-
-
 # A line for each notebook: what gives its jobs.
 NEEDS: Mapping[str, Sequence[Callable[[Lab], list[Job]]]] = {
     "0": (first_run,),
-    "10": (all_runs, random_starts, pruned_runs),
 }
 # The section of each notebook: a module or package of this package with a function ``run(lab)``.
 SECTIONS = {
-    "10": "pruning",
     "11": "tree_controls",
 }
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from datasets import Dataset
     from transformers import PreTrainedModel
 
-    from .pruning.spec import Pruning
+    from .pruning import Cut
 
 WHICH = ("train", "dev", "measured", "swept")
 Function = TypeVar("Function", bound=Callable)
@@ -239,7 +239,7 @@ class Lab(Record):
         return range(self.settings.trainings_of(task))
 
     def checkpoint(
-        self, task: Task, init: str = "pretrained", seed_offset: int = 0, cut: Pruning | None = None
+        self, task: Task, init: str = "pretrained", seed_offset: int = 0, cut: Cut | None = None
     ) -> ModelSource | None:
         """The classifier that was given instead of a fine-tuning run; arguments as of :meth:`training`.
 
@@ -256,7 +256,7 @@ class Lab(Record):
 
     @kept
     def training(
-        self, task: Task, init: str = "pretrained", seed_offset: int = 0, cut: Pruning | None = None
+        self, task: Task, init: str = "pretrained", seed_offset: int = 0, cut: Cut | None = None
     ) -> finetune.Training:
         """All that determines a fine-tuning run.
 
@@ -267,7 +267,7 @@ class Lab(Record):
             task: the task.
             init: what fine-tuning starts from; see :func:`bertology_utils.models.load_classifier`.
             seed_offset: number of the run.
-            cut: the pruning applied during fine-tuning; see :mod:`bertology_utils.pruning.spec`.
+            cut: what fine-tuning goes without; see :mod:`bertology_utils.pruning`.
         """
         s, source, after = self.settings, self.settings.model, None
         before = s.before(task, seed_offset) if init == "pretrained" else None

@@ -16,7 +16,8 @@ import numpy as np
 import torch
 import xarray as xr
 from scipy.special import softmax
-from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -24,10 +25,11 @@ from sklearn.preprocessing import StandardScaler
 from . import sinks
 from .annotation.inputs import LINGUISTIC, TOKEN_TYPES, token_types
 from .attention import Batch, ByNorm, attention_maps, observe, received
-from .attention.batches import batches_of, make_batches
+from .attention.batches import batches_of, make_batches, tokenize
 from .attention.hooks import attention_hooks, shape_of
+from .common import one_of
 from .disabling.heads import TwinWords
-from .disabling.masking import all_heads, disable_heads
+from .disabling.masking import all_heads, disable_heads, disabled, replacement
 from .disabling.sweep import sweep
 from .features.measure import (
     DESTINATIONS,
@@ -43,10 +45,12 @@ from .features.measure import (
 from .framenet.measure import BEYOND, DIRECTIONS, link_weights
 from .framenet.measure import place as place_frames
 from .framenet.release import grammar
+from .glue import get_task, sample
 from .links.dependencies import points_at
 from .links.measure import LINK_TYPES, TokenLinkAttention, borrow, find_links, link_counts
 from .models import classifier_inputs, predict_logits
 from .patterns import PATTERNS, Patterns, load_network, load_regression
+from .pruning import Cut, importance, in_layers, removal_order
 from .store import Measurement, measured
 
 if TYPE_CHECKING:
@@ -764,6 +768,123 @@ def special_tokens(study: Study, rows: slice) -> xr.Dataset:
     return xr.Dataset(values, names | axes(*shape_of(model)))
 
 
+# 10 · How much of it is needed?
+
+STEPS = 6  # on the way to a classifier without heads; the third is without half of them
+RANKED_ON = 256  # training rows by which heads are ranked
+RANDOM_ORDERS = 3
+A_RUN = 60.0  # forward passes of a measured row that a fine-tuning takes as long as
+
+
+def ranking_batches(study: Study, task: str) -> list[Batch]:
+    """Training rows by which heads are ranked, the same in all runs."""
+    rows = sample(study.train_rows(task), RANKED_ON, study.settings.seed)
+    longest = study.settings.recipe.max_length
+    inputs = tokenize(rows, get_task(task), study.tokenizer, longest)
+    return make_batches(inputs, study.tokenizer)
+
+
+@measured(rows="pruned_rows", passes=lambda layers, heads: 35.0, block=10**6)
+def pruned(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
+    """What a classifier answers as its heads are removed, a sixth of them at a time: they give zero (§5).
+
+    ``importance`` is each head's in the scale of its layer, by gradients on 256 training rows, by which
+    heads are ranked once; or those that are left are ranked anew at each step; or the order is
+    random. ``order`` has the number of the head at each place, 0 for the first head of the first
+    layer. ``right_bag`` is of :func:`bag_of_words`, trained on the rows of the fine-tuning.
+    """
+    batches, labels = study.batches(task, rows), study.labels(task, rows)
+    model, ranking = study.classifier(task, run), ranking_batches(study, task)
+    heads, zeros = all_heads(model), replacement(model, batches, "zero")
+    rank = in_layers(importance(model, ranking)).astype(np.float16)  # as it is kept
+    anew = removal_order(model, ranking, -(-len(heads) // STEPS))
+    rng = np.random.default_rng([study.settings.seed, run])
+    orders = {
+        "ranked once": np.argsort(rank.ravel(), kind="stable"),
+        "ranked anew": np.array([heads.index(head) for head in anew]),
+    } | {f"random {at}": rng.permutation(len(heads)) for at in range(1, RANDOM_ORDERS + 1)}
+    counts = [round(len(heads) * step / STEPS) for step in range(STEPS + 1)]
+    known: dict[frozenset[int], np.ndarray] = {}  # all orders begin and end alike
+    for order in orders.values():
+        for count in counts:
+            gone = frozenset(order[:count].tolist())
+            if gone not in known:
+                with disabled(model, [heads[at] for at in sorted(gone)], zeros):
+                    known[gone] = predict_logits(model, batches)
+    outputs = [
+        [known[frozenset(one[:count].tolist())] for count in counts] for one in orders.values()
+    ]
+    values = {
+        kind: (("order", "count", "example"), one)
+        for kind, one in judge(np.array(outputs), labels).items()
+    }
+    bag = judge(bag_of_words(study, task, rows), labels)
+    values |= {f"{kind}_bag": ("example", one) for kind, one in bag.items()}
+    values |= {
+        "label": ("example", labels),
+        "importance": (("layer", "head"), rank),
+        "head_at": (("order", "place"), np.array([*orders.values()], np.int16)),
+    }
+    return xr.Dataset(values, axes(*rank.shape) | {"order": list(orders), "count": counts})
+
+
+def bag_of_words(study: Study, task: str, rows: slice) -> np.ndarray:
+    """Outputs of a logistic regression on how often each word occurs, which knows nothing of their order; (examples, labels).
+
+    Of a pair of sentences on the words of both; of a regression by ridge regression.
+    """
+
+    def texts(part: slice | str) -> list[str]:
+        given = study.rows(task, part)
+        return [" ".join(row[field] for field in get_task(task).fields) for row in given]
+
+    labels = study.labels(task, "train")
+    regression = labels.dtype.kind == "f"
+    last = Ridge() if regression else LogisticRegression(max_iter=1000)
+    bag = make_pipeline(CountVectorizer(), last).fit(texts("train"), labels)
+    return bag.predict(texts(rows))[:, None] if regression else bag.predict_log_proba(texts(rows))
+
+
+@measured(rows="pruned_rows", passes=lambda layers, heads: A_RUN, block=10**6)
+def halves(study: Study, task: str, run: int, rows: slice, half: str = "good") -> xr.Dataset:
+    """What a classifier answers that is fine-tuned from the pre-trained encoder with half of its heads (Prasanna et al., 2020).
+
+    ``kept`` are the more important heads of the run (of :func:`pruned`), in the "bad" half the others,
+    in the "random" half any. Rows, recipe and seed are those of the run.
+    """
+    rank = in_layers(importance(study.classifier(task, run), ranking_batches(study, task)))
+    places = np.argsort(rank.astype(np.float16).ravel(), kind="stable")
+    rng = np.random.default_rng([study.settings.seed, run])
+    order = {"good": places, "bad": places[::-1], "random": rng.permutation(rank.size)}
+    kept = np.ones(rank.size, bool)
+    kept[order[one_of("half", half, order)][: round(rank.size / 2)]] = False
+    kept = kept.reshape(rank.shape)
+    removed = tuple((int(layer), int(head)) for layer, head in np.argwhere(~kept))
+    model, labels = study.classifier(task, run, cut=Cut(removed=removed)), study.labels(task, rows)
+    judged = judge(predict_logits(model, study.batches(task, rows)), labels)
+    values = {kind: ("example", one) for kind, one in judged.items()}
+    values |= {"label": ("example", labels), "kept": (("layer", "head"), kept)}
+    return xr.Dataset(values, axes(*kept.shape))
+
+
+LOWEST = {"quarter": 1 / 4, "half": 1 / 2, "three-quarters": 3 / 4, "all": 1.0}  # of the layers
+
+
+@measured(rows="pruned_rows", passes=lambda layers, heads: A_RUN, block=10**6)
+def frozen(study: Study, task: str, run: int, rows: slice, lowest: str = "half") -> xr.Dataset:
+    """What a classifier answers of which fine-tuning left the embeddings and the lowest layers as they were (Lee et al., 2019).
+
+    ``layers`` of them: a "quarter", "half", "three-quarters" or "all". Rows, recipe and seed are
+    those of the run.
+    """
+    share = LOWEST[one_of("share of the layers", lowest, LOWEST)]
+    count = max(1, round(share * shape_of(study.untrained(task))[0]))
+    model, labels = study.classifier(task, run, cut=Cut(frozen=count)), study.labels(task, rows)
+    judged = judge(predict_logits(model, study.batches(task, rows)), labels)
+    values: dict[str, Any] = {kind: ("example", one) for kind, one in judged.items()}
+    return xr.Dataset(values | {"label": ("example", labels), "layers": count})
+
+
 # What `make measure` makes of every run, in this order.
 PLAN: tuple[tuple[Measurement, dict[str, str]], ...] = (
     (without_each_head, {}),
@@ -785,5 +906,8 @@ PLAN: tuple[tuple[Measurement, dict[str, str]], ...] = (
     (pointing, {}),
     (pointing, {"start": "random"}),
     (special_tokens, {}),
+    (pruned, {}),
+    *((halves, {"half": half}) for half in ("good", "random", "bad")),
+    *((frozen, {"lowest": lowest}) for lowest in LOWEST),
 )
 MEASUREMENTS = {one.name: one for one, _ in PLAN}

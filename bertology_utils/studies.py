@@ -59,6 +59,7 @@ class StudySettings(BaseModel):
         disabled_rows: on which heads are disabled by 1/L; likewise by task.
         compared_rows: on which they are disabled in other ways, and weights are reset.
         several_rows: on which several heads are disabled together.
+        pruned_rows: on which classifiers with fewer heads or frozen layers are compared.
         sentences, frames: of the treebank, and of FrameNet by either rules of extraction.
         annotation: what tells words their parts of speech and dependencies: gold (of the synthetic
             rows), spacy:NAME, or conllu:PATH.
@@ -86,6 +87,7 @@ class StudySettings(BaseModel):
     disabled_rows_by_task: dict[str, int] = {}
     compared_rows: int = Field(300, ge=ALL)
     several_rows: int = Field(200, ge=1)
+    pruned_rows: int = Field(1000, ge=ALL)
     sentences: int = Field(ALL, ge=ALL)
     frames: int = Field(ALL, ge=ALL)
     annotation: str = "spacy:en_core_web_sm"
@@ -127,7 +129,7 @@ class StudySettings(BaseModel):
             raise ValueError(
                 f"study {name!r}, {entry}={first['input']!r}: {first['msg']}"
             ) from None
-        for entry in ("rows", "disabled_rows", "compared_rows"):
+        for entry in ("rows", "disabled_rows", "compared_rows", "pruned_rows"):
             several = {entry: getattr(settings, entry), **getattr(settings, f"{entry}_by_task", {})}
             if few := [count for count in several.values() if count != ALL and count < LEAST_ROWS]:
                 raise ValueError(

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .claims import Claims
     from .finetune import Training
     from .framenet.release import FrameSentence
+    from .pruning import Cut
     from .store import Measurement
 
 GLUE_VARIABLE = "BERTOLOGY_GLUE"  # a folder that stands for the Hub's GLUE
@@ -301,8 +302,10 @@ class Study:
         seed, one = self.settings.seed + run - 1, get_task(task)
         return load_classifier(self._model, one, STARTS[start], seed).to(device())
 
-    def training(self, task: str, run: int = 1, start: str = "pre-trained") -> Training:
-        """All that determines a fine-tuning run."""
+    def training(
+        self, task: str, run: int = 1, start: str = "pre-trained", cut: Cut | None = None
+    ) -> Training:
+        """All that determines a fine-tuning run; of one that goes without heads or layers, what it is that is cut."""
         from .finetune import Training
         from .settings import Recipe
 
@@ -313,25 +316,35 @@ class Study:
             after = self.training(name, (run - 1) % len(self.runs(name)) + 1)
         recipe = Recipe(**s.recipe.model_dump(), on_cpu="bf16")
         rows = self.train_rows(task)
-        return Training(one, self._model, rows, recipe, STARTS[start], s.seed + run - 1, after)
+        seed = s.seed + run - 1
+        return Training(one, self._model, rows, recipe, STARTS[start], seed, after, cut)
 
-    def classifier(self, task: str, run: int = 1, start: str = "pre-trained") -> PreTrainedModel:
-        """The classifier of a fine-tuning run, fine-tuned now if it is not there yet."""
+    def classifier(
+        self, task: str, run: int = 1, start: str = "pre-trained", cut: Cut | None = None
+    ) -> PreTrainedModel:
+        """The classifier of a fine-tuning run, fine-tuned now if it is not there yet.
+
+        Args:
+            task, run: which.
+            start: "pre-trained" or "random".
+            cut: heads or layers that the run goes without; then it is fine-tuned by the study's recipe
+                even where a classifier is given for the task.
+        """
         from .models import load_classifier
         from .settings import ModelSource, check_fit, parse_model
 
         one = get_task(task)
         given = self.settings.checkpoint.get(one.name)
-        if given and start == "pre-trained":
+        if given and start == "pre-trained" and not cut:
             check_fit(one, parse_model(given), self._model)
             return load_classifier(parse_model(given), one, "finetuned").to(device())
-        folder = self._finetuned(task, run, start)
+        folder = self._finetuned(task, run, start, cut)
         return load_classifier(ModelSource(task, str(folder)), one, "finetuned").to(device())
 
-    def _finetuned(self, task: str, run: int, start: str) -> Path:
+    def _finetuned(self, task: str, run: int, start: str, cut: Cut | None = None) -> Path:
         from .finetune import rows_digest, train
 
-        training = self.training(task, run, start)
+        training = self.training(task, run, start, cut)
         key = {
             "model": self._model.fingerprint,
             "start": start,
@@ -339,6 +352,7 @@ class Study:
             "seed": training.seed,
             "recipe": self.settings.recipe.model_dump(),
             **({"after": _key_of(training.after)} if training.after else {}),
+            **({"frozen": cut.frozen, "removed": cut.removed} if cut else {}),
         }
         folder: Path = artefact(
             "classifiers", key, lambda target, scratch: train(training, target, scratch)

@@ -31,7 +31,6 @@ from bertology_utils.links.dependencies import Pointing
 from bertology_utils.links.measure import TokenLinkAttention, borrow, find_links
 from bertology_utils.models import load_classifier, load_encoder, load_tokenizer
 from bertology_utils.patterns import Patterns, load_network
-from bertology_utils.pruning.alike import HeadDistances
 from bertology_utils.sinks import carried, cut_attention
 
 SIZES = (1, 7, 64)
@@ -101,7 +100,6 @@ def of_inputs(lab, model):
         "links, popularity off": TokenLinkAttention(links, centred=True),
         "pointing": Pointing(inputs),
         "twins": TwinWords(tokenizer),
-        "distances": HeadDistances(model.config.num_hidden_layers),
     }
 
 

@@ -10,7 +10,6 @@ from precision import forward_tolerance, sum_tolerance
 
 from bertology_utils.attention import attention_maps
 from bertology_utils.disabling import sweep as sweep_module
-from bertology_utils.disabling.heads import gradient_importance
 from bertology_utils.disabling.masking import (
     all_heads,
     disable_heads,
@@ -190,32 +189,3 @@ def test_non_finite_outputs_are_refused(model, batches):
         )
     with pytest.raises(FloatingPointError, match="NaN or infinite"):
         sweep(broken, batches)
-
-
-def test_importance_is_the_gradient_of_a_head_s_scale(model, batches):
-    """By finite differences: scale one head's output of one example, see how its loss changes."""
-    before = predict_logits(model, batches)
-    importance = gradient_importance(model, batches)
-    assert importance.shape == (3, 4) and all(
-        parameter.grad is None for parameter in model.parameters()
-    )
-    np.testing.assert_array_equal(predict_logits(model, batches), before)
-    layer, head, size = 1, 2, 8
-    exact = copy.deepcopy(model).double()
-    slopes, scale = [], [1.0]
-
-    def scaled(module, arguments):
-        context = arguments[0].clone()
-        context[:, :, size * head : size * (head + 1)] *= scale[0]
-        return (context,)
-
-    hook = projections(exact)[layer].register_forward_pre_hook(scaled)
-    for batch in batches:
-        losses = []
-        for scale[0] in (1 - 1e-5, 1 + 1e-5):
-            with torch.no_grad():
-                logits = exact(**batch.inputs).logits
-            losses.append(torch.nn.functional.cross_entropy(logits, batch.labels, reduction="none"))
-        slopes.append(((losses[1] - losses[0]) / 2e-5).abs())
-    hook.remove()
-    assert importance[layer, head] == pytest.approx(float(torch.cat(slopes).mean()), rel=1e-3)

@@ -62,7 +62,7 @@ def test_a_classifier_of_ones_own_has_one_run_and_says_what_cannot_be_tested(
 def small(tiny_bert, monkeypatch):
     """The study "small" with a tiny encoder and few rows."""
     sizes = {"train_rows": 40, "rows": 8, "disabled_rows": 8, "compared_rows": 8, "several_rows": 4}
-    sizes |= {"sentences": 8, "frames": 8}
+    sizes |= {"sentences": 8, "frames": 8, "pruned_rows": 8}
     entries = {
         "model": str(tiny_bert),
         "data": "embedded",

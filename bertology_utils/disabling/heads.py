@@ -1,67 +1,13 @@
-"""What a head does, to set beside what its disabling costs: gradients, attention to shared words (§5)."""
+"""What a head does, to set beside what its disabling costs: attention to shared words (§5)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
-from torch.nn import functional
 
 from ..attention import Batch
-from ..attention.hooks import attention_hooks, shape_of
-
-
-def gradient_importance(model, batches: Sequence[Batch]) -> np.ndarray:
-    """A head's importance from one backward pass, shape (layers, heads), to compare with its exact effect.
-
-    How much the loss of an example would change, to first order, if a head's
-    output were scaled (Michel, Levy and Neubig, 2019, eq. 2): the mean over
-    examples of ``|∂loss/∂ξ|`` at ξ = 1, where ξ multiplies the head's output,
-    that is of the absolute sum of output × gradient over the example's tokens.
-
-    Args:
-        model: a classifier in evaluation mode.
-        batches: with gold labels.
-
-    Raises:
-        ValueError: labels that are missing or not numbers, or see
-            :func:`bertology_utils.attention.hooks.attention_hooks`.
-    """
-    outputs: list[torch.Tensor] = []  # per layer, (examples, tokens, heads, head size)
-
-    def keep(layer: int, context: torch.Tensor) -> torch.Tensor:
-        # The first is a leaf: below it no gradient is needed, and parameters may be frozen.
-        outputs.append(context if layer else context.detach().requires_grad_())
-        return outputs[-1]
-
-    device, examples = next(model.parameters()).device, 0
-    total = torch.zeros(shape_of(model), dtype=torch.float64, device=device)
-    with torch.enable_grad(), attention_hooks(model, edit_outputs=keep):
-        for batch in batches:
-            batch = batch.to(device)
-            if batch.labels is None or not torch.isfinite(batch.labels.float()).all():
-                raise ValueError(
-                    "some labels are missing; importance is that of the loss, which needs them"
-                )
-            outputs.clear()
-            loss = _loss(model(**batch.inputs).logits, batch.labels)
-            gradients = torch.autograd.grad(loss, outputs)
-            products = torch.stack(
-                [out.detach() * slope for out, slope in zip(outputs, gradients, strict=True)]
-            )  # (layers, examples, tokens, heads, size)
-            # Of every example summed before its absolute value is taken.
-            total += products.double().sum(dim=(2, 4)).abs().sum(dim=1)
-            examples += len(batch.index)
-    return (total / examples).cpu().numpy()
-
-
-def _loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Sum of the examples' losses, so that each example's gradient is its own."""
-    if logits.shape[1] == 1:
-        return functional.mse_loss(logits[:, 0], labels.to(logits), reduction="sum")
-    return functional.cross_entropy(logits, labels, reduction="sum")
 
 
 class TwinWords:
