@@ -16,9 +16,9 @@ from packaging.requirements import Requirement
 from .common import on_colab, quiet
 
 DISTRIBUTION = "bertology-utils"
-# A GPU's least memory in GiB for a profile, the largest first: a T4 has 15, an L4 22, an A100 40 or
-# 80.
-FITTING = ((20, "paper"), (12, "colab"), (0, "small"))
+# A GPU's least memory in GiB for a study that is measured on it, the largest first: a T4 has 15, an
+# L4 22, an A100 40 or 80.
+FITTING = ((20, "paper"), (12, "colab"), (0, "e5"))
 MOUNTED = Path("/content/drive")
 _SHOWN = ("torch", "transformers", "datasets", "numpy", DISTRIBUTION)
 
@@ -43,9 +43,7 @@ def installed(name: str) -> str:
 
 
 def set_up(drive: str = "") -> None:
-    """Keep libraries' notices out of the page; on Colab, print versions, the GPU and which profile fits it.
-
-    What a profile reads is fetched where it is read.
+    """Keep libraries' notices out of the page; on Colab, print versions, the GPU and which study fits it.
 
     Args:
         drive: on Colab, a folder on the reader's Google Drive for models and results; "" for none.
@@ -68,14 +66,14 @@ def set_up(drive: str = "") -> None:
 
 
 def _gpu() -> str:
-    """The GPU and the profile that fits it, in a line."""
+    """The GPU and the study that fits it, in a line."""
     import torch
 
     if not torch.cuda.is_available():
-        return 'No GPU: profile = "small" fits. Runtime > Change runtime type offers one.'
+        return 'No GPU: study = "e5", which is measured, fits. Runtime > Change runtime type offers one.'
     memory = torch.cuda.get_device_properties(0).total_memory / 2**30
-    profile = next(profile for least, profile in FITTING if memory >= least)
-    return f'GPU {torch.cuda.get_device_name()}, {memory:.0f} GiB: profile = "{profile}" fits.'
+    study = next(study for least, study in FITTING if memory >= least)
+    return f'GPU {torch.cuda.get_device_name()}, {memory:.0f} GiB: study = "{study}" fits.'
 
 
 def _keep_on_drive(folder: str) -> None:
@@ -84,11 +82,12 @@ def _keep_on_drive(folder: str) -> None:
     if place.is_absolute() or ".." in place.parts:
         sys.exit(f"DRIVE = {folder!r} is not a folder below your Drive, such as bertology")
     from .cache import CACHE_VARIABLE
-    from .record import OUTPUT_VARIABLE
+    from .study import MEASURED_VARIABLE, OUTPUT_VARIABLE
 
     try:
         importlib.import_module("google.colab.drive").mount(str(MOUNTED))
-        for variable, name in ((CACHE_VARIABLE, "models"), (OUTPUT_VARIABLE, "results")):
+        places = {CACHE_VARIABLE: "models", OUTPUT_VARIABLE: "pages", MEASURED_VARIABLE: "measured"}
+        for variable, name in places.items():
             kept = MOUNTED / "MyDrive" / folder / name
             kept.mkdir(parents=True, exist_ok=True)
             os.environ[variable] = str(kept)

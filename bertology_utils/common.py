@@ -25,14 +25,6 @@ from typing import TYPE_CHECKING, TextIO, TypeVar
 if TYPE_CHECKING:
     import torch
 
-_ROOT = Path(__file__).parent
-# The package's code as this process has it: an edit while it runs must not file old results under a
-# new key.
-SOURCES = {
-    ".".join(path.relative_to(_ROOT.parent).with_suffix("").parts): path.read_text(encoding="utf-8")
-    for path in sorted(_ROOT.rglob("*.py"))
-}
-
 
 def one_of(kind: str, value: object, allowed: Iterable[str]) -> str:
     """Return ``value`` if it is one of ``allowed``.
@@ -78,11 +70,6 @@ def zero_based(number: int, count: int, kind: str = "layer") -> int:
 def head_name(layer: int, head: int) -> str:
     """Name of a head, "(layer, head)" counted from 1, for indices from 0."""
     return f"({one_based(layer)}, {one_based(head)})"
-
-
-def axis_numbers(count: int) -> list[int]:
-    """Tick labels for ``count`` layers or heads: 1 … ``count``."""
-    return [one_based(index) for index in range(count)]
 
 
 # What a map is of: the paper's attention weights, or what they carry (Kobayashi et al., 2020).
@@ -213,6 +200,18 @@ def is_full(error: BaseException) -> bool:
     """True if there was no room for something that was written."""
     full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
     return full or bool(_SAID.search(str(error)))
+
+
+def describe_error(error: BaseException) -> str:
+    """Say in one line what an error means for a run."""
+    if is_full(error):
+        where = getattr(error, "filename", None) or "nothing more can be written"
+        again = "what was finished is kept, and a new run goes on from there"
+        return f"the disk is full ({where}); free some space and run again: {again}"
+    worded = isinstance(error, (ConnectionError, RuntimeError)) or (
+        isinstance(error, OSError) and error.errno is None
+    )
+    return str(error) if worded else f"{type(error).__name__}: {error}"
 
 
 def is_closed(error: OSError) -> bool:

@@ -1,7 +1,7 @@
-"""What a new run changes against an earlier one: numbers by their rows, figures by their pixels.
+"""What a new run changes against an earlier one: figures by their pixels, claims and numbers of the text.
 
-``python -m bertology_utils.compare figures tests/reference runs/test`` compares what a run of all
-notebooks wrote into runs/test with the committed figures and results, and ends with 1 if they differ.
+``python -m bertology_utils.compare figures runs/test`` compares what a run of all notebooks wrote into
+runs/test with what is committed, and ends with 1 if they differ.
 """
 
 from __future__ import annotations
@@ -12,9 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from .results import RESULTS, moved, read_results
-
-SHOWN = 10  # differences of one file that are named
 # Root mean square of 255 levels, for what a run keeps and for what another machine may draw. Small
 # markers of another shape give 0.2, data that move by 0.02 % of an axis 0.1, by 0.1 % up to 3.4, a
 # changed letter 2.3 and more, another colour of a line 15.
@@ -70,16 +67,6 @@ def picture_differences(
     return reasons
 
 
-def results_difference(old: Path, new: Path) -> str:
-    """What a new results file says otherwise by more than its tolerances, in words; "" if it says the same."""
-    try:
-        lines = moved(read_results(old), read_results(new))
-    except ValueError as error:
-        return str(error)
-    more = f"; and {len(lines) - SHOWN} more" if len(lines) > SHOWN else ""
-    return "; ".join(lines[:SHOWN]) + more
-
-
 def told_difference(old: Path, new: Path) -> list[str]:
     """What a page's claims, and the numbers of its text, are now and were not before; a line each."""
     if not old.is_file():
@@ -95,26 +82,20 @@ def told_difference(old: Path, new: Path) -> list[str]:
     return lines + ([f"{old}: the claims have changed"] if before != now else [])
 
 
-def main(figures: Path, results: Path, new: Path) -> int:
-    """Print what a run of all notebooks changes in committed figures and results; returns the exit code.
+def main(figures: Path, new: Path) -> int:
+    """Print what a run of all notebooks changes in committed figures, claims and numbers; returns the exit code.
 
     Args:
         figures: a folder of pictures for each notebook.
-        results: a results file for each notebook that has one.
         new: the run's folders, one for each notebook.
     """
     lines = []
     names = {path.name for folder in (figures, new) for path in folder.iterdir() if path.is_dir()}
-    for name in sorted(names | {path.stem for path in results.glob("*.json")}):
+    for name in sorted(names):
         pictures = picture_differences(figures / name, new / name, MACHINE, CANVAS)
         lines += [f"{name}/{file}: {reason}" for file, reason in sorted(pictures.items())]
-        for told in sorted((new / name).glob("*.json")) if (new / name).is_dir() else ():
-            if told.name != RESULTS:
-                lines += told_difference(Path("results", told.stem, "pages", f"{name}.json"), told)
-        old, made = results / f"{name}.json", new / name / RESULTS
-        if old.exists() or made.exists():
-            reason = results_difference(old, made)
-            lines += [f"{name}/{RESULTS}: {reason}"] if reason else []
+        for told in sorted((new / name).glob("*.json")):
+            lines += told_difference(Path("results", told.stem, "pages", f"{name}.json"), told)
     print(*lines, "what differs is listed above" if lines else "nothing differs", sep="\n")
     return int(bool(lines))
 

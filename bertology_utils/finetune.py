@@ -1,4 +1,4 @@
-"""Fine-tuned classifiers (§3, §4.3): a thin wrapper on transformers' Trainer, with a cache.
+"""One fine-tuning run (§3, §4.3): a thin wrapper on transformers' Trainer that can be resumed.
 
 A training that is killed at any moment goes on to the same weights, also within an epoch. Trainer
 saves weights, optimizer, schedule and generators, and skips the batches that an epoch has behind
@@ -26,12 +26,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from . import cache
 from .attention.batches import tokenize
 from .common import device, note, precision
 from .glue import Task, check_labels
 from .models import load_classifier, load_tokenizer
-from .settings import ModelSource, Recipe
+from .settings import ModelSource
+from .studies import Recipe
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -54,7 +54,7 @@ class Training:
         recipe: how it is trained.
         init: "pretrained" or "normal" (see :mod:`bertology_utils.models`).
         seed: of the classifier's first weights, the order of the rows, dropout.
-        after: a training of another task, with whose encoder this one begins.
+        on_cpu: number format on a CPU that has instructions for it, "bf16" (mixed) or "float32".
         cut: what it goes without, heads or layers, if anything.
     """
 
@@ -64,20 +64,14 @@ class Training:
     recipe: Recipe
     init: str = "pretrained"
     seed: int = 1
-    after: Training | None = None
+    on_cpu: str = "bf16"
     cut: Cut | None = None
 
     @property
     def name(self) -> str:
         """Name of the training, for messages."""
-        start = f"after {self.after.task.title}" if self.after else self.init
         cut = f", {self.cut.name}" if self.cut else ""
-        return f"{self.task.title}, {start}, seed {self.seed}{cut}"
-
-    @property
-    def start(self) -> ModelSource:
-        """The model that it begins with, trained first where it comes after another."""
-        return ModelSource(self.after.name, str(trained(self.after))) if self.after else self.source
+        return f"{self.task.title}, {self.init}, seed {self.seed}{cut}"
 
 
 def rows_digest(rows: Dataset) -> str:
@@ -86,40 +80,14 @@ def rows_digest(rows: Dataset) -> str:
     return hashlib.sha256(content.encode()).hexdigest()
 
 
-def finetuned(training: Training) -> PreTrainedModel:
-    """The fine-tuned classifier, from the cache if it was trained before; in evaluation mode.
-
-    A killed training goes on from its last saved step, to the same weights: saved are ends of
-        epochs and, within long ones, a step every ten minutes (:mod:`bertology_utils.finetune`).
-
-    Raises:
-        ValueError: no rows, or only one class among the labels.
-        FloatingPointError: the loss or a weight became infinite or NaN.
-    """
-    return load_classifier(
-        ModelSource(training.name, str(trained(training))), training.task, init="finetuned"
-    )
-
-
-def trained(training: Training) -> Path:
-    """The folder of the fine-tuned classifier in the cache; see :func:`finetuned`."""
-    check_rows(training.task, training.rows)
-    return cache.cached(train, training)
-
-
-def check_rows(task: Task, rows: Dataset) -> None:
-    """Refuse rows from which nothing can be learnt, before any time is spent; raises ValueError."""
-    check_labels(task.title, rows["label"][:])  # as a whole: row by row takes a second per 100,000
-
-
 def train(training: Training, target: Path, scratch: Path) -> None:
     """Fine-tune, and save classifier and tokenizer into ``target``; ``scratch`` holds points to resume from."""
     from datasets import Value
     from transformers import DataCollatorWithPadding, PrinterCallback, Trainer
 
-    start = training.start
-    tokenizer = load_tokenizer(start)
-    model = load_classifier(start, training.task, training.init, training.seed)
+    check_labels(training.task.title, training.rows["label"][:])  # row by row takes long
+    tokenizer = load_tokenizer(training.source)
+    model = load_classifier(training.source, training.task, training.init, training.seed)
     inputs = tokenize(training.rows, training.task, tokenizer, training.recipe.max_length)
     if training.task.is_regression:
         inputs = inputs.cast_column("labels", Value("float32"))
@@ -186,7 +154,7 @@ def _arguments(training: Training, rows: int, scratch: Path) -> TrainingArgument
     from transformers import TrainingArguments
 
     recipe = training.recipe
-    number_format = precision(recipe.on_cpu)
+    number_format = precision(training.on_cpu)
     steps = -(-rows // recipe.batch_size) * recipe.epochs
     arguments = TrainingArguments(
         output_dir=str(scratch),

@@ -207,12 +207,10 @@ class DataSource:
     Attributes:
         kind: "embedded", "hub" or "folder".
         path: the folder, for kind "folder".
-        train_files: training files named on their own, by task name.
     """
 
     kind: str
     path: Path | None = None
-    train_files: tuple[tuple[str, str], ...] = ()
 
 
 def check_split(task: Task, split: str, source: DataSource) -> None:
@@ -238,15 +236,13 @@ def check_labels(what: str, labels: Sequence[float]) -> None:
 def _file(task: Task, split: str, source: DataSource) -> Path:
     """The file of a split, plain or packed; where there is none, the message lists what is there."""
     assert source.path is not None  # of kind "folder"
-    name = dict(source.train_files).get(task.name, "train.tsv")
-    path = source.path / task.folder / (name if split == "train" else task.dev_file)
+    path = source.path / task.folder / ("train.tsv" if split == "train" else task.dev_file)
     for file in (path, path.with_name(f"{path.name}.gz")):
         if file.is_file():
             return file
     there = ", ".join(sorted(file.name for file in path.parent.glob("*.tsv*")))
     hint = f"the folder has: {there}" if there else f"{path.parent} has no .tsv file"
-    advice = "A training file of another name is given by train_files='TASK=FILE'."
-    raise FileNotFoundError(f"missing file {path} ({hint}). {advice}")
+    raise FileNotFoundError(f"missing file {path} ({hint})")
 
 
 def read_table(task: Task, path: Path) -> Columns:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import logging
 import os
@@ -10,41 +11,36 @@ import re
 import sys
 import tempfile
 import time
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from .annotation.annotators import load_annotator, sentences_of
 from .cache import CACHE_VARIABLE, cache_folder, key_digest, write_atomically
-from .common import SILENT, environment, is_full, one_of
-from .compare import picture_differences, results_difference, told_difference
+from .common import SILENT, describe_error, environment, is_full, one_of
+from .compare import picture_differences, told_difference
 from .e5 import LAYERS
 from .framenet.release import check_nltk, load_release
-from .glue import check_split, get_task, load_rows, parse_tasks, sample
+from .glue import check_split, get_task, parse_tasks
 from .hub import GLUE
-from .record import OUTPUT_VARIABLE, OWN_RUN, project_root
-from .results import RESULTS
 from .settings import (
-    PARAMETERS,
     ModelSource,
-    Settings,
+    absolute,
     check_fit,
-    check_notebook,
-    convert,
-    page_number,
     parse_data,
     parse_model,
     parse_source,
     parse_treebank,
-    resolve,
 )
 from .studies import STUDIES, StudySettings
-from .study import Study
-from .verdicts import MIN_EXAMPLES
-from .workers import ONE_THREAD, describe_error
+from .study import OUTPUT_VARIABLE, Study
 
+# One thread, however many cores there are: sums of floats depend on it in their last digits.
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 # The cell of the parameters that a reader changes, and a folded one before it with the others.
 PARAMETERS_TAG, DEFAULTS_TAG = "parameters", "defaults"
 # Several notebooks read the same.
@@ -59,12 +55,14 @@ class Notebook:
     Attributes:
         path: the file.
         title: its first heading.
-        parameters: name → default, in the order of the parameters cell.
+        parameters: name → default, in the order of the parameters cells.
+        meanings: what each means, as its cell says.
     """
 
     path: Path
     title: str
     parameters: dict[str, object]
+    meanings: dict[str, str]
 
     @property
     def name(self) -> str:
@@ -74,12 +72,7 @@ class Notebook:
     @property
     def number(self) -> str:
         """Number by which the command line selects it."""
-        return page_number(self.name)
-
-    @property
-    def study(self) -> str:
-        """The study whose measurements it computes on; "" for a notebook of the former kind."""
-        return str(self.parameters.get("study", ""))
+        return self.name.split("_")[0]
 
     def declared(self, values: dict[str, object]) -> dict[str, object]:
         """Those of a call's values that it has parameters for."""
@@ -134,9 +127,13 @@ def read_notebook(path: Path) -> Notebook:
         )
     title = re.search(r"^# (.*)", "\n".join(sources["markdown"]), re.MULTILINE)
     try:
-        return Notebook(path, title[1] if title else path.stem, assigned("\n".join(cells)))
+        parameters = assigned("\n".join(cells))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
+    if "study" not in parameters:
+        raise ValueError(f"{path}: a page needs a parameter study, whose measurements it loads")
+    meanings = dict(re.findall(r"^(\w+) = .*  # (.+)$", "\n".join(cells), re.MULTILINE))
+    return Notebook(path, title[1] if title else path.stem, parameters, meanings)
 
 
 def assigned(source: str) -> dict[str, object]:
@@ -179,10 +176,10 @@ def check_call(
     Raises:
         ValueError, FileNotFoundError: naming what is wrong and what is allowed.
     """
-    names = ["study", *PARAMETERS]
-    allowed = [name for name in names if any(name in one.parameters for one in notebooks)]
+    defaults = {name: value for one in notebooks for name, value in one.parameters.items()}
     given = {
-        name: convert(one_of("parameter", name, allowed), text) for name, text in texts.items()
+        name: convert(one_of("parameter", name, defaults), text, defaults[name])
+        for name, text in texts.items()
     }
     # Without those that every notebook has by default.
     values: dict[str, object] = {
@@ -190,13 +187,8 @@ def check_call(
         for name, value in given.items()
         if any(one.parameters.get(name, value) != value for one in notebooks)
     }
-    studies = [(one, study_of(one, values)) for one in notebooks if one.study]
-    former = [one for one in notebooks if not one.study]
-    runs = [(one, resolve(**one.parameters | one.declared(values))) for one in former]
-    for notebook, settings in runs:
-        check_notebook(notebook.name, settings)
-    unknown = [what for notebook, study in studies for what in _read_study(notebook, study, values)]
-    unknown += [what for notebook, settings in runs for what in _read_all(notebook, settings)]
+    studies = [(one, study_of(one, values)) for one in notebooks]
+    unknown = [what for notebook, study in studies for what in _read_all(notebook, study, values)]
     remarks = [f"not checked: {what}" for what in dict.fromkeys(unknown)]
     remarks += [
         f"{', '.join(without)}: takes no {name}"
@@ -206,12 +198,25 @@ def check_call(
     return values, remarks
 
 
+def convert(name: str, text: str, default: object) -> str | int:
+    """A parameter's value from the command line, in the type of its default; paths become absolute."""
+    if isinstance(default, str):
+        return absolute(name, text)
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"{name}={text!r} is no whole number") from None
+
+
 def study_of(notebook: Notebook, values: dict[str, object]) -> StudySettings:
     """The study that a notebook runs with; raises ValueError for what is wrong in it, FileNotFoundError for a missing file."""
     given = notebook.parameters | notebook.declared(values)
     name = given.pop("study")
-    given.pop("seed", None)  # of the page's draws, not of the study's
-    settings = StudySettings.of(str(name), **given)
+    # What a page calls otherwise, such as the seed, is of its own draws.
+    entries = StudySettings.model_fields.keys() - {"seed"}
+    settings = StudySettings.of(
+        str(name), **{entry: value for entry, value in given.items() if entry in entries}
+    )
     if settings.model != STUDIES[settings.name]["model"] or settings.checkpoint:
         model = parse_model(settings.model)
         for name, place in settings.checkpoint.items():
@@ -219,10 +224,10 @@ def study_of(notebook: Notebook, values: dict[str, object]) -> StudySettings:
     return settings
 
 
-def _read_study(
+def _read_all(
     notebook: Notebook, settings: StudySettings, values: dict[str, object]
 ) -> Iterator[str]:
-    """As :func:`_read_all`, of a notebook that computes on measurements; what a study names itself is not read."""
+    """Read what a notebook will read from the disk; yields what only the network can answer. What a study names itself is not read."""
     given, data = notebook.declared(values), parse_data(settings.data)
     model = None if settings.model in ("embedded", *LAYERS) else parse_model(settings.model)
     if model and not model.is_local:
@@ -247,38 +252,12 @@ def _read_study(
 
 def _read_treebank(place: str, model: ModelSource) -> None:
     """Read a treebank, and cut it into the model's wordpieces if it is here; raises for too few dependencies that are left."""
-    bank = _treebank(parse_treebank(place), MIN_EXAMPLES)
+    from .links.dependencies import LEAST_EXAMPLES, inputs_of
+    from .models import load_tokenizer
+
+    bank = _treebank(parse_treebank(place), LEAST_EXAMPLES)
     if model.is_local:
-        from .links.dependencies import inputs_of
-        from .models import load_tokenizer
-
-        inputs_of(bank, load_tokenizer(model), least=MIN_EXAMPLES)
-
-
-def _read_all(notebook: Notebook, settings: Settings) -> Iterator[str]:
-    """Read what a notebook will read from the disk; yields what only the network can answer."""
-    declared, data = notebook.parameters, settings.data
-    if not settings.model.is_local:
-        yield f"the model {settings.model.location} on the Hub"
-    # Where it is not declared, the profile's may be a pipeline that is not installed.
-    kind = parse_source("annotation", settings.annotation)[0] if "annotation" in declared else ""
-    annotator = _annotator(settings.annotation) if kind == "conllu" else None
-    if "treebank" in declared and settings.treebank:
-        _read_treebank(settings.treebank, settings.model)
-    if "data" in declared and data.kind == "hub":
-        unsure = ", and whether its rows are annotated" if annotator else ""
-        yield f"the data set {GLUE} on the Hub{unsure}"
-    for task in settings.tasks if "data" in declared and data.kind != "hub" else ():
-        if data.kind == "folder":
-            _split(task, "dev", data)
-            if "train_files" in declared and task.name not in dict(settings.checkpoints):
-                for trained in (task, *(settings.before(task) or ())[:1]):
-                    _split(trained, "train", data)
-        if annotator:
-            rows = sample(load_rows(task, "dev", data), settings.max_examples, settings.seed)
-            annotator.annotate([text for field in task.fields for text in rows[field]])
-    if "framenet" in declared:
-        yield from _read_framenet(settings.framenet)
+        inputs_of(bank, load_tokenizer(model), least=LEAST_EXAMPLES)
 
 
 def _read_framenet(place: str) -> Iterator[str]:
@@ -319,6 +298,14 @@ class Outcome:
         return "\n  changed: ".join([first, *self.changes])
 
 
+def attempt(notebook: Notebook, *arguments: Any) -> Outcome:
+    """As :func:`run_notebook`; a disk that is full, or a place that cannot be written to, is an outcome as well."""
+    try:
+        return run_notebook(notebook, *arguments)
+    except OSError as error:
+        return Outcome(notebook, 0, describe_error(error), None)
+
+
 def run_notebook(
     notebook: Notebook,
     values: dict[str, object],
@@ -326,14 +313,15 @@ def run_notebook(
     figures: Path,
     results: Path,
 ) -> Outcome:
-    """Execute one notebook; publish its figures and results if, and only if, it succeeds.
+    """Execute one notebook; publish its figures and claims if, and only if, it succeeds.
 
     Args:
         notebook: which.
         values: checked parameters; those that it does not declare are left out.
         output: folder for the executed notebook.
         figures: folder of the notebook's own folder of figures.
-        results: folder for its results, NOTEBOOK.json.
+        results: folder for its claims and the numbers of its text, NOTEBOOK.json; those of a committed
+            study go to results/STUDY/pages.
 
     Raises:
         OSError: nothing can be written, for example because the disk is full.
@@ -360,13 +348,11 @@ def run_notebook(
         if error is None:
             failed.unlink(missing_ok=True)
             written = Path(folder) / notebook.name
-            changes = publish_results(written / RESULTS, results / f"{notebook.name}.json")
-            changes += publish(written, figures / notebook.name)
-            if notebook.study:
-                study = study_of(notebook, values)
-                committed = study.is_kept and own.keys() <= {"study"}
-                told = project_root() / "results" / study.name / "pages" if committed else results
-                _publish_told(written / f"{study.name}.json", told / f"{notebook.name}.json")
+            changes = publish(written, figures / notebook.name)
+            study = study_of(notebook, values)
+            committed = study.is_kept and own.keys() <= {"study"}
+            told = project_root() / "results" / study.name / "pages" if committed else results
+            _publish_told(written / f"{study.name}.json", told / f"{notebook.name}.json")
     return Outcome(notebook, time.monotonic() - start, error, kept, tuple(changes))
 
 
@@ -439,11 +425,7 @@ def _own_run(path: Path, notebook: Notebook, own: dict[str, object]) -> dict:
     title = next((cell for cell in titles if cell["cell_type"] == "markdown"), None)
     if own and title:
         values = ", ".join(f"{name} = {value}" for name, value in own.items())
-        if notebook.study:
-            told = f"The text tells the study {notebook.study}; outputs and figures are this run's."
-        else:
-            small = resolve(**notebook.parameters | own).is_small
-            told = "Text and figures tell the committed evidence." if small else OWN_RUN
+        told = f"The text tells the study {notebook.parameters['study']}; outputs and figures are this run's."
         title["source"] += [f"\n\n*A run with {values}. {told}*"]
     return content
 
@@ -463,21 +445,6 @@ def _without_pictures(path: Path) -> object:
         return {name: value for name, value in part.items() if not name.startswith("image/")}
 
     return json.loads(path.read_text(encoding="utf-8"), object_hook=without)
-
-
-def publish_results(new: Path, old: Path) -> list[str]:
-    """Put a run's results in the place of an earlier run's, unless they differ by rounding only.
-
-    Returns:
-        What changed, in a line; empty if nothing did, or if there was nothing before.
-    """
-    if not new.exists():  # the notebook writes none
-        return []
-    difference = results_difference(old, new) if old.exists() else ""
-    if difference or not old.exists():
-        write_atomically(old, new.read_bytes())
-    new.unlink()
-    return [f"{old.name}: {difference}"] if difference else []
 
 
 def publish(new: Path, old: Path) -> list[str]:
@@ -503,12 +470,20 @@ def publish(new: Path, old: Path) -> list[str]:
 
 def output_folder(values: dict[str, object]) -> Path:
     """Where a run's executed notebooks go: in ``runs/``, named by what differs from the default."""
-    parts = [str(values.get("profile", "small"))]
-    parts += [
-        f"{name}-{re.sub(r'[^A-Za-z0-9.]+', '_', str(value))}"
-        for name, value in values.items()
-        if name != "profile"
+    parts = [
+        f"{name}-{re.sub(r'[^A-Za-z0-9.]+', '_', str(value))}" for name, value in values.items()
     ]
     # Two settings may look alike in a folder's name.
     unique = f"+{key_digest(values)[:8]}" if values else ""
-    return project_root() / "runs" / ("+".join(parts)[:100] + unique)
+    return project_root() / "runs" / (("+".join(parts) or "pages")[:100] + unique)
+
+
+def project_root() -> Path:
+    """The checkout, seen from the working folder; else the working folder."""
+    for folder in (Path.cwd(), *Path.cwd().parents):
+        with contextlib.suppress(OSError, ValueError):
+            file = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
+            name = file.get("project", {}).get("name")
+            if name == "bertology-utils" and (folder / "notebooks").is_dir():
+                return folder
+    return Path.cwd()

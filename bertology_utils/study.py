@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,6 +51,11 @@ OUTPUT_VARIABLE = "BERTOLOGY_OUTPUT"  # where a page writes figures and claims; 
 ROOT = Path(__file__).parents[1]
 STARTS = {"pre-trained": "pretrained", "random": "normal"}  # as models call the same
 EXAMPLE = Path(__file__).with_name("example_classifier.safetensors")
+
+
+def _slice(part: slice | int) -> slice:
+    """A number of the first ones, or a slice, as a slice."""
+    return part if isinstance(part, slice) else slice(part if part != ALL else None)
 
 
 def output_folder() -> Path:
@@ -184,8 +190,7 @@ class Study:
         if isinstance(part, str):  # "train"
             return self.train_rows(task)
         rows = self._split(get_task(task))[1]
-        part = self.settings.rows if part is None else part
-        part = slice(part if part != ALL else None) if isinstance(part, int) else part
+        part = _slice(self.settings.rows if part is None else part)
         return rows.select(range(*part.indices(len(rows))))
 
     def labels(self, task: str, part: slice | int | str | None = None) -> np.ndarray:
@@ -245,13 +250,11 @@ class Study:
 
     def texts(self, part: slice | int = ALL) -> list[str]:
         """Sentences of the treebank as they are written, in the order of :meth:`sentences`."""
-        part = slice(part if part != ALL else None) if isinstance(part, int) else part
-        return list(self._bank)[part]
+        return list(self._bank)[_slice(part)]
 
     def sentences(self, part: slice | int = ALL) -> list[AnnotatedInput]:
         """Sentences of the treebank in a fixed random order, among their wordpieces; a number of the first ones, or a slice."""
-        part = slice(part if part != ALL else None) if isinstance(part, int) else part
-        return self._treebank[part]
+        return self._treebank[_slice(part)]
 
     @lru_cache  # noqa: B019 - as above
     def _frames(self, rules: str) -> list[FrameSentence]:
@@ -263,8 +266,7 @@ class Study:
 
     def frames(self, part: slice | int, rules: str) -> list[FrameSentence]:
         """FrameNet's sentences that rules of extraction keep, in a fixed random order; a number of the first ones, or a slice."""
-        part = slice(part if part != ALL else None) if isinstance(part, int) else part
-        return self._frames(rules)[part]
+        return self._frames(rules)[_slice(part)]
 
     def size(self, of: str, count: int, **options: Any) -> int:
         """How many of so many rows there are: of a task, of the "treebank" or of "framenet" (by an option ``rules``)."""
@@ -307,17 +309,11 @@ class Study:
     ) -> Training:
         """All that determines a fine-tuning run; of one that goes without heads or layers, what it is that is cut."""
         from .finetune import Training
-        from .settings import Recipe
 
         s, one = self.settings, get_task(task)
-        after, before = None, s.after.get(one.name)
-        if before and start == "pre-trained":
-            name = get_task(before).title
-            after = self.training(name, (run - 1) % len(self.runs(name)) + 1)
-        recipe = Recipe(**s.recipe.model_dump(), on_cpu="bf16")
         rows = self.train_rows(task)
         seed = s.seed + run - 1
-        return Training(one, self._model, rows, recipe, STARTS[start], seed, after, cut)
+        return Training(one, self._model, rows, s.recipe, STARTS[start], seed, cut=cut)
 
     def classifier(
         self, task: str, run: int = 1, start: str = "pre-trained", cut: Cut | None = None
@@ -343,21 +339,33 @@ class Study:
 
     def _finetuned(self, task: str, run: int, start: str, cut: Cut | None = None) -> Path:
         from .finetune import rows_digest, train
+        from .settings import ModelSource
 
         training = self.training(task, run, start, cut)
+        before = self._before(task, run) if start == "pre-trained" else None
         key = {
             "model": self._model.fingerprint,
             "start": start,
             "rows": rows_digest(training.rows),
             "seed": training.seed,
             "recipe": self.settings.recipe.model_dump(),
-            **({"after": _key_of(training.after)} if training.after else {}),
+            **({"after": [*before, rows_digest(self.train_rows(before[0]))]} if before else {}),
             **({"frozen": cut.frozen, "removed": cut.removed} if cut else {}),
         }
-        folder: Path = artefact(
-            "classifiers", key, lambda target, scratch: train(training, target, scratch)
-        )
+
+        def fill(target: Path, scratch: Path) -> None:
+            begun = self._finetuned(*before, start) if before else None
+            source = ModelSource(before[0], str(begun)) if before else training.source
+            train(replace(training, source=source), target, scratch)
+
+        folder: Path = artefact("classifiers", key, fill)
         return folder
+
+    def _before(self, task: str, run: int) -> tuple[str, int] | None:
+        """The task and run with whose encoder a run begins; there may be fewer of them, which then take turns."""
+        before = self.settings.after.get(get_task(task).name)
+        title = get_task(before).title if before else ""
+        return (title, (run - 1) % len(self.runs(title)) + 1) if before else None
 
     def fingerprint(self, task: str, run: int) -> str:
         """What identifies the weights of a run's classifier; the same run on another machine has others."""
@@ -517,9 +525,3 @@ class Study:
                     linear.weight.copy_(update[f"{own}.weight"])
                     linear.bias.copy_(update[f"{own}.bias"])
         return model.to(device())
-
-
-def _key_of(training: Training) -> str:
-    from .finetune import rows_digest
-
-    return f"{training.name}, rows {rows_digest(training.rows)}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,7 +10,6 @@ from itertools import accumulate, groupby, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .. import cache
 from ..common import opened
 from ..corpora import GLUE, TASKS
 from ..glue import get_task
@@ -19,7 +17,6 @@ from ..settings import parse_source
 
 if TYPE_CHECKING:
     from conllu.models import Token, TokenList
-    from spacy.language import Language
     from spacy.tokens import Doc
 
 FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -394,23 +391,14 @@ def _pipeline(place: str) -> Annotator:
             f" {', '.join(nlp.pipe_names) or 'no component'}"
         )
     name = f"spaCy {nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']}"
-    # Two pipelines can bear one version number; their weights tell them apart.
-    weights = hashlib.sha256(nlp.to_bytes(exclude=["vocab"])).hexdigest()
-    parser = cache.Lazy(lambda: nlp, (name, spacy.__version__, weights))
 
     def annotate(texts: Sequence[str]) -> list[Annotated]:
         distinct = sorted(set(texts))
-        by_text = dict(zip(distinct, cache.cached(_annotated, parser, distinct), strict=True))
+        parsed = (tuple(_sentences(document)) for document in nlp.pipe(distinct))
+        by_text = dict(zip(distinct, parsed, strict=True))
         return [by_text[text] for text in texts]
 
     return Annotator(name, False, annotate)
-
-
-def _annotated(
-    parser: Language, texts: Sequence[str], scratch: Path | None = None
-) -> list[Annotated]:
-    """The sentences of each text; ``scratch`` is not needed, and has the cache keep them until they are pruned."""
-    return [tuple(_sentences(document)) for document in parser.pipe(texts)]
 
 
 def _sentences(doc: Doc) -> list[Sentence]:

@@ -8,13 +8,12 @@ dropped; nothing L × L is kept for all examples.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ..cache import Lazy, cached_each
 from .batches import Batch, Measurement, begin
 from .hooks import Observer, attention_hooks, unwrap
 from .norms import weighed
@@ -137,16 +136,3 @@ def _use(name: str, measurement: Any) -> None:
             )
         measurement.is_used = True
         measurement = getattr(measurement, "measurement", None)
-
-
-def observe_cached(
-    model: PreTrainedModel | Lazy, batches: Sequence[Batch] | Lazy, measurements: dict[str, Any]
-) -> dict[str, Any]:
-    """As :func:`observe`, in one pass for those measurements that are not in the cache yet.
-
-    A model that is a :class:`bertology_utils.cache.Lazy` is told by what makes it, and loaded only
-    where a measurement is missing; one that is there is told by its weights.
-    """
-    # No map depends on what stands above the encoder.
-    encoder = model if isinstance(model, Lazy) else unwrap(model).base_model
-    return cached_each(observe, (model, batches), (encoder, batches), measurements)

@@ -20,7 +20,6 @@ from ..annotation.inputs import (
     token_types,
 )
 from ..attention import Batch, received
-from ..statistics import Seed
 
 if TYPE_CHECKING:
     pass
@@ -106,7 +105,7 @@ def side_by_side(masks: Sequence[np.ndarray], batch: Batch) -> torch.Tensor:
     return together.to(batch.mask.device)
 
 
-def match(inputs: Sequence[AnnotatedInput], seed: Seed) -> list[np.ndarray]:
+def match(inputs: Sequence[AnnotatedInput], seed: int) -> list[np.ndarray]:
     """Pair every token of a type with a word's token of the same input that is not of the type.
 
     Pairs are chosen so that the sum of their distances is smallest, in positions and in frequency.

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from lxml import etree
 
-from ..cache import Lazy, cached, file_sha256
+from ..cache import artefact, file_sha256
 from ..common import track
 from ..corpora import FRAMENET
 from ..settings import parse_source
@@ -28,6 +28,7 @@ WANTED = ("luIndex.xml", "lu", "frame")
 NAMESPACE = "{http://framenet.icsi.berkeley.edu}"
 _UNREADABLE = (etree.XMLSyntaxError, OSError, KeyError, TypeError, ValueError)
 _CONTENT = "release.json"
+READER = 1  # raised when something else is read of a release, so that it is read again
 Place = Path | zipfile.Path
 SENTENCE_TOKENS, ELEMENT_TOKENS = 12, 3  # the most that a sentence and an element may have
 # FrameNet's names of grammatical functions; Ext, the external argument, is a verb's subject, or that
@@ -109,8 +110,8 @@ def load_release(source: str) -> Release:
         # A zip is read where it is, and nothing unpacked.
         root = find_root(zipfile.Path(path) if path.is_file() else path.resolve())
         files = [path] if path.is_file() else sorted(path.rglob("*.xml"))
-        hashes = tuple((one.name, file_sha256(one)) for one in files)
-        read = cached(_write_content, Lazy(lambda: root, hashes))
+        key = {"reader": READER, "files": {str(one.name): file_sha256(one) for one in files}}
+        read = artefact("framenet", key, lambda target, _: _write_content(root, target))
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise ValueError(f"{path} is no zip archive, or a damaged one: {error}") from None
     content = json.loads((read / _CONTENT).read_text(encoding="utf-8"))

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+import xarray as xr
 
 from ..annotation.annotators import RELATIONS, Annotator, Treebank, sentences_of, too_few_arcs
 from ..annotation.inputs import NOUNS, AnnotatedInput, PlacedSentence, annotate_inputs
 from ..attention import Batch, observe
 from ..attention.batches import batches_of
-from ..common import Head, head_name
-from ..statistics import ONE_SIDED, Bootstrap, Seed, bootstrap, largest, many_test, mean_over_seeds
-from ..verdicts import MIN_EXAMPLES, WEIGHT, Support
+from ..common import head_name
+from ..stats import luck
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,15 +30,8 @@ if TYPE_CHECKING:
 
 
 WAYS = ("dependent → head", "head → dependent")
-ROWS = (  # of results.json: what, the part of a RelationTest, its unit
-    ("share of arcs that the best head finds", "accuracy", "share"),
-    ("share of arcs that the best fixed distance finds", "baseline", "share"),
-    ("share of arcs that the nearest word of a kind finds", "by_rule", "share"),
-    ("best head above the best fixed distance", "difference", "gain"),
-    ("best head above the nearest word of a kind", "above_rule", "gain"),
-    ("arcs", "arcs", "count"),
-)
-FOUND = tuple(what for what, *_ in ROWS[:3])
+RESAMPLES = 1000
+LEAST_EXAMPLES = 30  # sentences of a relation in either half
 FURTHEST = 10  # words; how far the fixed offsets reach
 # A rule points from a word at the nearest word of one part of speech, as Universal Dependencies has
 # them ("NOUN" with proper nouns), on one side or on either.
@@ -46,29 +39,6 @@ TAGS = tuple("NOUN VERB AUX ADJ ADV PRON DET ADP NUM CCONJ SCONJ PART INTJ SYM X
 SIDES = ("before", "after", "on either side")
 RULES = tuple(f"{tag} {side}" for tag in TAGS for side in SIDES)
 MAX_LENGTH = 128  # wordpieces of a treebank's sentence; longer ones are left out
-
-
-@dataclass(frozen=True)
-class Published:
-    """A row of Clark et al.'s Table 1: bert-base-uncased on the Wall Street Journal part of the Penn Treebank.
-
-    Attributes:
-        at: the best head, (layer, head) from 0.
-        accuracy: its share of right arcs, in percent.
-        offset: that of the best fixed distance, in percent.
-    """
-
-    at: Head
-    accuracy: float
-    offset: float
-
-
-CLARK = {  # from dependent to head; there "8-2", "8-10", "4-10" and "8-11": counted from 1
-    "nsubj": Published((7, 1), 58.5, 45.5),
-    "obj": Published((7, 9), 86.8, 40.0),
-    "amod": Published((3, 9), 75.6, 68.3),
-    "det": Published((7, 10), 94.3, 51.7),
-}
 
 
 # Where heads point.
@@ -113,10 +83,6 @@ class Pointing:
             for annotated in inputs
         ]
         self._hits: dict[int, list[list[np.ndarray]]] = {}
-
-    def depends_on(self) -> tuple[object, ...]:
-        """What decides its result; see :func:`bertology_utils.digest.fingerprint`."""
-        return self._inputs, dict(self._relations)
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
         """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""
@@ -203,59 +169,7 @@ def nearest_words(sentence: PlacedSentence) -> np.ndarray:
     return np.stack(points_at)
 
 
-def joined(parts: Sequence[Arcs]) -> Arcs:
-    """The arcs of several data sets as one, examples numbered through."""
-    ends = np.cumsum([0, *(part.example.max(initial=-1) + 1 for part in parts)])
-    hits = [part.hits for part in parts if len(part.offset)]
-    return Arcs(
-        np.concatenate([part.example + at for part, at in zip(parts, ends, strict=False)]),
-        np.concatenate([part.offset for part in parts]),
-        np.concatenate(hits, axis=1) if hits else parts[0].hits,
-        np.concatenate([part.by_rule for part in parts], axis=1),
-    )
-
-
 # The best head against the best fixed distance, and against the nearest word of a kind.
-
-
-@dataclass(frozen=True)
-class RelationTest:
-    """One relation's best head against the best fixed offset and the best rule, on examples that chose none of them.
-
-    Attributes:
-        arcs: how many were measured.
-        way: the direction in which heads do best.
-        offset, baseline: the best fixed offset from the attending word, and its accuracy.
-        head: (layer, head) from 0 of the highest accuracy.
-        accuracy: its accuracy.
-        difference: accuracy minus baseline.
-        beats: heads that beat the offset, corrected over all heads and both ways.
-        p: of the best head beating the offset, so corrected.
-        rule, by_rule: the best of :data:`RULES`, and its accuracy.
-        above_rule, p_rule: accuracy minus the rule's; and p of the best head beating the rule.
-    """
-
-    arcs: int
-    way: str
-    offset: int
-    baseline: Bootstrap
-    head: Head
-    accuracy: Bootstrap
-    difference: Bootstrap
-    beats: tuple[Head, ...]
-    p: float
-    rule: str
-    by_rule: Bootstrap
-    above_rule: Bootstrap
-    p_rule: float
-
-    @property
-    def support(self) -> Support:
-        """Support for some head that beats the offset; against it, that the best one is significantly less than 0.02 ahead."""
-        below = (-mean_over_seeds([self.difference])).p_above(-WEIGHT)
-        points = f"{self.difference.text(100, 1, sign=True)} points"
-        number = f"{head_name(*self.head)} {points}; n={self.difference.n}"
-        return Support(0.0 if self.beats else 1.0, below, number, self.difference.value)
 
 
 def best_offset(offsets: np.ndarray) -> int:
@@ -264,76 +178,46 @@ def best_offset(offsets: np.ndarray) -> int:
     return max(candidates, key=lambda offset: np.count_nonzero(offsets == offset))
 
 
-def relation_test(arcs: Arcs, seed: Seed, ways: Sequence[int] = (0, 1)) -> RelationTest:
-    """Which heads point along a relation more often than the best fixed offset and the best rule do?
+def choose_and_measure(name: str, arcs: Arcs, way: int, seed: int) -> dict[str, object]:
+    """A relation's best head, distance and rule in one direction, on examples that chose none of them.
 
-    Head, offset and rule are chosen on one half of the examples and measured on the other, so that
-    no luck of the choice is in the numbers. Examples are resampled, since their arcs share a map.
-    In the tests the sign of an example's difference is exchanged.
+    They are chosen on one half of the examples and measured on the other, so that no luck of the
+    choice is in the numbers. Examples are resampled, since their arcs share a map; p is corrected
+    for the choice among all heads (:func:`bertology_utils.stats.luck`).
 
     Args:
+        name: of the relation.
         arcs: from :class:`Pointing`, in two examples at least.
-        seed: of halving, resampling and permutations.
-        ways: the directions to choose from, places in :data:`WAYS`.
+        way: place in :data:`WAYS`.
+        seed: of halving, resampling and signs.
+
+    Returns:
+        A row of the table of :func:`head_dependencies`.
     """
     examples, of_arcs = np.unique(arcs.example, return_inverse=True)
     drawn = np.random.default_rng(seed).permutation(len(examples))
     chooses = (drawn < len(examples) // 2)[of_arcs]  # True at arcs of the one half
-    hits = arcs.hits[list(ways)].astype(float)  # (ways, arcs, layers, heads)
-    best, *place = largest(hits[:, chooses].mean(axis=1))
-    head = place[0], place[1]
-    offsets = np.stack([-arcs.offset if way else arcs.offset for way in ways])  # (ways, arcs)
-    chosen = [best_offset(each[chooses]) for each in offsets]
-    by_offset = (offsets == np.array(chosen)[:, None]).astype(float)
-    rules = arcs.by_rule[list(ways)].astype(float)  # (ways, arcs, rules)
-    rule = rules[:, chooses].mean(axis=1).argmax(axis=1)  # of each way
-    by_rule = np.stack([of_way[:, at] for of_way, at in zip(rules, rule, strict=True)])
     _, groups = np.unique(arcs.example[~chooses], return_inverse=True)
-    p, p_rule = (
-        many_test(sums_of_examples(differences.swapaxes(0, 1), groups), 0.0, seed).above
-        for differences in (
-            (hits - of[..., None, None])[:, ~chooses] for of in (by_offset, by_rule)
-        )
-    )  # each (ways, layers, heads)
-    beats = [tuple((int(at), int(of)) for at, of in np.argwhere(each < ONE_SIDED)) for each in p]
-    own, other, ruled = (
-        values[best, ~chooses] for values in (hits[:, :, *head], by_offset, by_rule)
-    )
-    accuracy, baseline, difference, of_rule, above_rule = (
-        _mean_over_arcs(values, groups, seed)
-        for values in (own, other, own - other, ruled, own - ruled)
-    )
-    return RelationTest(
-        arcs=len(own),
-        way=WAYS[ways[best]],
-        offset=chosen[best],
-        baseline=baseline,
-        head=head,
-        accuracy=accuracy,
-        difference=difference,
-        beats=beats[best],
-        p=float(p[(best, *head)]),
-        rule=RULES[rule[best]],
-        by_rule=of_rule,
-        above_rule=above_rule,
-        p_rule=float(p_rule[(best, *head)]),
-    )
-
-
-def chosen_and_measured(name: str, arcs: Arcs, seed: Seed) -> list[dict[str, object]]:
-    """:func:`relation_test` of either direction of a relation: a row for each of :data:`WAYS`; see :func:`head_dependencies`."""
-    rows = []
-    for way in range(len(WAYS)):
-        test = relation_test(arcs, seed, [way])
-        row: dict[str, object] = {"relation": name, "direction": test.way, "arcs": test.arcs}
-        row["best head"] = head_name(*test.head)
-        shares = {"head": test.accuracy, "distance": test.baseline, "rule": test.by_rule}
-        for title, share in shares.items():
-            row[f"{title}: share of arcs"] = share.value
-            row[f"{title}: low"], row[f"{title}: high"] = share.interval
-        row |= {"best fixed distance": test.offset, "p": test.p}
-        rows.append(row | {"best rule": test.rule, "p, rule": test.p_rule})
-    return rows
+    hits = arcs.hits[way].astype(float)  # (arcs, layers, heads)
+    mean = hits[chooses].mean(axis=0)
+    at = np.unravel_index(mean.argmax(), mean.shape)
+    offsets = -arcs.offset if way else arcs.offset
+    offset = best_offset(offsets[chooses])
+    rule = int(arcs.by_rule[way, chooses].mean(axis=0).argmax())
+    rivals = {"distance": offsets == offset, "rule": arcs.by_rule[way, :, rule]}
+    row: dict[str, object] = {"relation": name, "direction": WAYS[way], "arcs": len(groups)}
+    row["best head"] = head_name(int(at[0]), int(at[1]))
+    for title, right in {"head": hits[:, at[0], at[1]], **rivals}.items():
+        shares = _share_over_arcs(right[~chooses].astype(float), groups, seed)
+        names = f"{title}: share of arcs", f"{title}: low", f"{title}: high"
+        row |= dict(zip(names, shares, strict=True))
+    p = {}
+    for title, right in rivals.items():
+        ahead = sums_of_examples((hits - right[:, None, None])[~chooses], groups)
+        corrected = luck(xr.DataArray(ahead, dims=["example", "layer", "head"]), seed=seed)
+        p[title] = float(corrected[at])
+    row |= {"best fixed distance": offset, "p": p["distance"]}
+    return row | {"best rule": RULES[rule], "p, rule": p["rule"]}
 
 
 def sums_of_examples(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
@@ -343,10 +227,15 @@ def sums_of_examples(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
     return sums
 
 
-def _mean_over_arcs(values: np.ndarray, groups: np.ndarray, seed: Seed) -> Bootstrap:
-    """Mean over arcs, the examples that they are grouped by resampled."""
+def _share_over_arcs(
+    values: np.ndarray, groups: np.ndarray, seed: int
+) -> tuple[float, float, float]:
+    """Mean over arcs and its 95 % interval, the examples that they are grouped by resampled."""
     sums, sizes = sums_of_examples(values, groups), np.bincount(groups)
-    return bootstrap(lambda rows: sums[rows].sum() / sizes[rows].sum(), len(sizes), seed)
+    drawn = np.random.default_rng(seed).integers(len(sizes), size=(RESAMPLES, len(sizes)))
+    resampled = sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
+    low, high = np.percentile(resampled, [2.5, 97.5])
+    return float(values.mean()), float(low), float(high)
 
 
 # Any encoder on any treebank.
@@ -374,7 +263,7 @@ def head_dependencies(
             twice, one counts.
         relations: labels, such as "nsubj"; by default all that enough sentences of either half
             have, but no punctuation.
-        seed: of the halving, of resampling and permutations.
+        seed: of the halving, of resampling and random signs.
 
     Returns:
         A row for each relation and direction ("dependent → head", "head → dependent"), in the order
@@ -394,13 +283,13 @@ def head_dependencies(
     inputs, left_out = inputs_of(bank, tokenizer)
     counts = Counter(label for one in inputs.values() for label in set(_labels(one)))
     most = sorted(counts, key=lambda label: (-counts[label], label))
-    enough = [label for label in most if counts[label] >= 2 * MIN_EXAMPLES]
+    enough = [label for label in most if counts[label] >= 2 * LEAST_EXAMPLES]
     if not enough:
-        reason = f"no relation is in {2 * MIN_EXAMPLES} of its sentences"
+        reason = f"no relation is in {2 * LEAST_EXAMPLES} of its sentences"
         raise ValueError(_too_small(bank, left_out, reason))
     if few := [label for label in relations if label not in enough]:
         raise ValueError(
-            f"{few[0]!r} is in {counts[few[0]]} sentences of {bank.name}, and {2 * MIN_EXAMPLES} are"
+            f"{few[0]!r} is in {counts[few[0]]} sentences of {bank.name}, and {2 * LEAST_EXAMPLES} are"
             f" wanted; choose of: {', '.join(enough)}"
         )
     chosen = [label for label in enough if label in (relations or {*enough} - {"punct"})]
@@ -408,7 +297,11 @@ def head_dependencies(
     batches = batches_of(list(inputs), tokenizer, max_length=MAX_LENGTH)
     arcs = observe(model, batches, {"pointing": pointing})["pointing"]
     table = pd.DataFrame(
-        [row for name in chosen for row in chosen_and_measured(name, arcs[name], seed)]
+        [
+            choose_and_measure(name, arcs[name], way, seed)
+            for name in chosen
+            for way in range(len(WAYS))
+        ]
     )
     table.attrs["left out"] = left_out
     return table

@@ -19,7 +19,6 @@ from ..annotation.inputs import (
     is_punctuation,
 )
 from ..attention.cells import Cells, StrongestCells, as_set, borrow_places, cells_between
-from ..statistics import Seed
 
 # ClearNLP makes the copula the subject's head, UD the adjective or noun that it belongs to.
 PREDICATES = {"VERB", "AUX"}
@@ -140,7 +139,7 @@ def _nouns_and_pronouns(sentence: PlacedSentence, antecedents: bool) -> list[tup
     return [(noun, at) for _, at in pronouns for noun in nouns]
 
 
-def borrow(inputs: Sequence[InputLinks], seed: Seed) -> list[dict[str, list[TokenLink]]]:
+def borrow(inputs: Sequence[InputLinks], seed: int) -> list[dict[str, list[TokenLink]]]:
     """The same links with places to compare them with, borrowed from other inputs as §4.2's control does.
 
     A place is where a link of the same type is in a sentence of the same length that is the same
@@ -258,9 +257,3 @@ def link_values(by_type: InputLinks, weights: np.ndarray) -> np.ndarray:
             if each:
                 values[part, kind] = np.mean(each, axis=0)
     return values
-
-
-# Does some head follow a link?
-
-
-# What notebook 8 still measures and judges of links.
