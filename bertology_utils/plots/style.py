@@ -5,8 +5,6 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import seaborn as sns
-import seaborn.objects as so
-from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, ListedColormap
 from matplotlib.figure import Figure
 
@@ -46,23 +44,6 @@ def set_style() -> None:
             "svg.hashsalt": "bertology",  # the same ids, so the same bytes, on every run
         }
     )
-    so.Plot.config.theme.update(plt.rcParams)
-
-
-def panel_grid(
-    count: int, width: float, height: float, columns: int = 4, sharey: bool = False
-) -> tuple[Figure, list[Axes]]:
-    """A figure with so many axes in rows of ``columns``, each of a size in inches; an empty figure for none.
-
-    Returns:
-        The figure and the list of its axes.
-    """
-    rows, across = -(-(count or 1) // columns), min(columns, count or 1)
-    size = max(5.5, width * across), height * rows  # wide enough for a legend
-    figure, axes = plt.subplots(rows, across, figsize=size, squeeze=False, sharey=sharey)
-    for ax in axes.flat[count:]:
-        ax.set_axis_off()
-    return figure, list(axes.flat[:count])
 
 
 def show(figure: Figure, folder: Path, name: str, alt: str) -> None:
