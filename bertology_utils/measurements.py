@@ -184,7 +184,7 @@ def drift(study: Study, task: str, run: int, rows: slice, start: str = "pre-trai
         copy_weights(before, partly, weight_groups(partly)["queries and keys"])
         comparisons["before, queries and keys reset"] = (before, partly)
         if len(others) > 1:
-            another = study.classifier(task, run % len(others) + 1)
+            another = study.classifier(task, study.another_run(task, run))
             comparisons["another run"] = (another, tuned)
     parts, order = [], []
     for batch in study.batches(task, rows):
@@ -605,7 +605,7 @@ def without_several(study: Study, task: str, run: int, rows: slice) -> xr.Datase
     batches, labels = study.batches(task, rows), study.labels(task, rows)
     model = study.classifier(task, run)
     heads = np.array(all_heads(model))
-    other = without_each_head(study, task, run % len(study.runs(task)) + 1)
+    other = without_each_head(study, task, study.another_run(task, run))
     first = study.count("several_rows", task)
     if first >= other.sizes["example"]:
         raise ValueError(

@@ -52,6 +52,8 @@ class StudySettings(BaseModel):
         tasks: all, or names with commas between.
         seed: of rows that are drawn, and of the first run of each task; the next run has the next.
         runs: fine-tuning runs of each task; ``runs_by_task`` where it is another number.
+        learned_nothing: task → numbers of its runs that gave all rows the same answer, which pages leave
+            out and name.
         train_rows: training rows of each task; likewise.
         held_back: training rows on which the study is measured instead of dev rows; no run trains on
             them.
@@ -79,6 +81,7 @@ class StudySettings(BaseModel):
     seed: int = Field(1, ge=0, lt=2**31)
     runs: int = Field(2, ge=1)
     runs_by_task: dict[str, int] = {}
+    learned_nothing: dict[str, list[int]] = {}
     train_rows: int = Field(ALL, ge=ALL)
     train_rows_by_task: dict[str, int] = {}
     held_back: int = Field(0, ge=0)

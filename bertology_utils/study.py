@@ -129,10 +129,22 @@ class Study:
         return self.settings.deciding_sentences(of)
 
     def runs(self, task: str) -> list[int]:
-        """Numbers of a task's fine-tuning runs, from 1."""
-        one = get_task(task)
-        given = one.name in self.settings.checkpoint
-        return list(range(1, 2 if given else self.settings.of_task("runs", one) + 1))
+        """Numbers of a task's fine-tuning runs, from 1; without those that learned nothing."""
+        one, left_out = get_task(task), self.left_out(task)
+        count = 1 if one.name in self.settings.checkpoint else self.settings.of_task("runs", one)
+        return [run for run in range(1, count + 1) if run not in left_out]
+
+    def left_out(self, task: str) -> list[int]:
+        """Numbers of a task's runs that learned nothing."""
+        name = get_task(task).name
+        return (
+            [] if name in self.settings.checkpoint else self.settings.learned_nothing.get(name, [])
+        )
+
+    def another_run(self, task: str, run: int) -> int:
+        """The next run of a task, the first one after the last; the same where it is alone."""
+        runs = self.runs(task)
+        return runs[(runs.index(run) + 1) % len(runs)]
 
     # Rows
 
@@ -409,6 +421,9 @@ class Study:
             kept |= dict(zip(missing, made, strict=True))
         elif missing:
             print(self._told(measurement, missing))
+        for task in dict(each) if measurement.of == "task" else ():
+            for run in self.left_out(task):
+                print(f"left out: {task}, run {run}, which learned nothing")
         if not kept:
             named = ", ".join(dict(each))
             raise FileNotFoundError(

@@ -13,9 +13,9 @@ from sklearn.metrics import accuracy_score, f1_score
 from bertology_utils.annotation.annotators import Annotator, Sentence, Word
 from bertology_utils.annotation.inputs import AnnotatedInput, PlacedSentence
 from bertology_utils.attention import Batch, attention_maps
-from bertology_utils.glue import sample
-from bertology_utils.lab import Lab
-from corpora_generator import generate
+from bertology_utils.annotation.annotators import load_annotator
+from bertology_utils.glue import get_task
+from bertology_utils.study import Study
 
 TASKS = ("mrpc", "sst2")
 FOOTNOTE_6 = set(
@@ -77,14 +77,14 @@ def runs(text):
             yield start, at
 
 
-def plain_example(row, fields, tokenizer, model):
-    texts = [row.text[field] for field in fields]
+def plain_example(row, fields, sentences_of, tokenizer, model):
+    texts = [row[field] for field in fields]
     form = {"return_offsets_mapping": True, "return_tensors": "pt"}
     encoded = tokenizer(*texts, truncation=True, max_length=64, **form)
     offsets, owners = encoded.pop("offset_mapping")[0].tolist(), encoded.sequence_ids(0)
     sentences, negation = [], []
     for field, name in enumerate(fields):
-        for sentence in row.sentences[name]:
+        for sentence in sentences_of[row[name]]:
             spans = [(word, word.start, word.end) for word in sentence.words]
             sentences.append([(w, touching(offsets, owners, field, *span)) for w, *span in spans])
         for start, end in runs(texts[field]):
@@ -99,14 +99,14 @@ def plain_example(row, fields, tokenizer, model):
 
 @functools.cache
 def measured(name):
-    """The lab, its task, its encoder and the plain examples."""
-    lab = Lab("4_feature_attention", tasks=name, max_examples=50)
-    task, model = lab.tasks[0], lab.encoder("pretrained").cpu()
-    rows = sample(lab.rows(task, "dev"), 50, lab.settings.seed)
-    gold = generate(name)["validation"]
-    golds = [gold[row["idx"]] for row in rows]
-    plain = [plain_example(one, task.fields, lab.tokenizer, model) for one in golds]
-    return lab, task, model, plain
+    """Annotated inputs, batches, the encoder (MiniLM) and the plain examples of 50 synthetic rows of a task."""
+    study = Study.of("small", tasks=name, model="embedded")
+    title, fields = study.tasks[0], get_task(name).fields
+    rows, model = study.rows(title, 50), study.encoder().cpu()
+    texts = [row[field] for row in rows for field in fields]
+    gold = dict(zip(texts, load_annotator("gold", [name]).annotate(texts), strict=True))
+    plain = [plain_example(one, fields, gold, study.tokenizer, model) for one in rows]
+    return study.words(title, 0, 50), study.batches(title, 50), model, plain
 
 
 def replay(measurement, examples):
