@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from . import corpora
 from .cache import file_sha256
 from .common import one_of
 from .e5 import LAYERS
@@ -114,7 +115,13 @@ class StudySettings(BaseModel):
         if isinstance(given.get("checkpoint"), str):
             from .settings import parse_pairs
 
-            given["checkpoint"] = dict(parse_pairs("checkpoint", given["checkpoint"]))
+            pairs = parse_pairs("checkpoint", given["checkpoint"])
+            given["checkpoint"] = dict(pairs)
+            for name, _ in pairs:
+                if [one for one, _ in pairs].count(name) > 1:
+                    raise ValueError(
+                        f"checkpoint: {name} is given twice; there is one classifier per task"
+                    )
         for task, place in given.get("checkpoint", {}).items():
             if not Path(place).expanduser().is_dir():
                 raise ValueError(
@@ -142,11 +149,28 @@ class StudySettings(BaseModel):
             raise ValueError(
                 "annotation='gold' goes with data='embedded' only; else give spacy:NAME or conllu:PATH"
             )
-        parse_tasks(settings.tasks)
+        asked = [task.name for task in parse_tasks(settings.tasks)]
+        missing = [task for task in asked if task not in corpora.TASKS]
+        if missing and settings.data == "embedded":
+            raise ValueError(
+                f"tasks={','.join(missing)}: the embedded data has {', '.join(corpora.TASKS)} only; choose from these, or"
+                " give data='hub' or data='folder:PATH'"
+            )
+        for task in settings.checkpoint:
+            if task not in asked:
+                raise ValueError(
+                    f"checkpoint: {task} is none of the tasks {', '.join(asked)}; name it in tasks, or leave its"
+                    " checkpoint out"
+                )
         return settings
 
     @field_validator(
-        "runs_by_task", "train_rows_by_task", "disabled_rows_by_task", "after", "checkpoint"
+        "runs_by_task",
+        "learned_nothing",
+        "train_rows_by_task",
+        "disabled_rows_by_task",
+        "after",
+        "checkpoint",
     )
     @classmethod
     def _names(cls, by_task: dict[str, Any]) -> dict[str, Any]:

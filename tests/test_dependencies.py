@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conftest import conllu, loaded
-from made_up import SURE, resampled
 from plain import TASKS, made_input, measured, replay, words
+from scipy.stats import bootstrap
 
 from bertology_utils import head_dependencies
 from bertology_utils.annotation.annotators import sentences_of
@@ -19,13 +19,9 @@ from bertology_utils.links.dependencies import (
     WAYS,
     Arcs,
     Pointing,
-    chosen_and_measured,
-    joined,
+    choose_and_measure,
     nearest_words,
-    relation_test,
 )
-from bertology_utils.verdicts import FAILS, HOLDS, UNDECIDED, WEIGHT, judge
-from docs.evidence import relations_ahead
 
 
 def plain_pointer(maps, sentence, at):
@@ -46,9 +42,9 @@ def plain_pointer(maps, sentence, at):
 
 @pytest.mark.parametrize("task", TASKS)
 def test_hits_are_the_plain_ones(task):
-    lab, task, model, examples = measured(task)
-    pointing = Pointing(lab.annotated_inputs(task))
-    found = observe(model, lab.batches(task), {"p": pointing})["p"]
+    inputs, batches, model, examples = measured(task)
+    pointing = Pointing(inputs)
+    found = observe(model, batches, {"p": pointing})["p"]
     plain = {name: [] for name in RELATIONS}  # (example, offset, hits, leads) of every arc
     for number, example in enumerate(examples):
         for sentence in example.sentences:
@@ -135,46 +131,48 @@ def no_rules(arcs):
 
 
 @pytest.mark.parametrize("way", [0, 1])
-def test_a_head_that_always_points_right_is_found_and_no_other(way):
+def test_a_head_that_always_points_right_is_chosen_and_beats_the_distance(way):
     arcs = planted_arcs()
     arcs.hits[way, :, 1, 2] = True
-    result = relation_test(arcs, seed=1)
-    assert result.way == WAYS[way] and result.offset == (1, -1)[way]
-    assert result.head == (1, 2) and result.beats == ((1, 2),) and result.p < 0.01
+    row = choose_and_measure("x", arcs, way, seed=1)
+    assert row["direction"] == WAYS[way] and row["best fixed distance"] == (1, -1)[way]
+    assert row["best head"] == "(2, 3)" and row["p"] < 0.01
     share = (arcs.offset == 1).mean()
-    assert result.arcs == 150, "one half of the examples"
-    assert result.accuracy.value == 1 and result.baseline.value == pytest.approx(share, abs=0.1)
-    assert result.difference.value == pytest.approx(1 - result.baseline.value)
-    assert result.difference.interval[0] > 0.4
-    assert judge("subjects-distance", {"": result.support}).outcome == FAILS
+    assert row["arcs"] == 150, "one half of the examples"
+    assert row["head: share of arcs"] == row["head: low"] == row["head: high"] == 1
+    assert row["distance: share of arcs"] == pytest.approx(share, abs=0.1)
+    assert row["distance: low"] < row["distance: share of arcs"] < row["distance: high"] < 0.6
 
 
 def test_a_head_that_follows_the_best_offset_does_not_beat_it():
     arcs = planted_arcs()
     arcs.hits[0, :, 0, 1] = arcs.offset == 1
-    result = relation_test(arcs, seed=1)
-    assert result.head == (0, 1) and result.beats == () and result.difference.interval == (0, 0)
-    assert judge("subjects-distance", {"": result.support}).outcome == HOLDS
-
-
-@pytest.mark.parametrize(("ahead", "outcome"), [(-SURE, HOLDS), (0, UNDECIDED)])
-def test_the_best_head_must_surely_be_less_than_0_02_ahead(ahead, outcome):
-    difference = resampled(ahead, WEIGHT)
-    test = replace(relation_test(planted_arcs(), 1), difference=difference, beats=())
-    assert judge("subjects-distance", {"": test.support}).outcome == outcome
+    row = choose_and_measure("x", arcs, 0, seed=1)
+    assert row["best head"] == "(1, 2)" and row["p"] > 0.5
+    assert row["head: share of arcs"] == row["distance: share of arcs"]
 
 
 def test_heads_that_point_at_random_beat_nothing():
-    found = [relation_test(planted_arcs(seed=seed), seed=1) for seed in range(20)]
-    assert sum(bool(test.beats) for test in found) <= 3
+    rows = [choose_and_measure("x", planted_arcs(seed=seed), 0, seed=1) for seed in range(20)]
+    assert sum(row["p"] < 0.05 for row in rows) <= 3
 
 
-@pytest.mark.parametrize(("sentences", "found"), [(6, False), (80, True)])
-def test_many_arcs_of_few_examples_prove_nothing(sentences, found):
+@pytest.mark.parametrize(("sentences", "beaten"), [(6, False), (80, True)])
+def test_many_arcs_of_few_examples_prove_nothing(sentences, beaten):
     arcs = planted_arcs(sentences, 240 // sentences)
     arcs.hits[0, :, 1, 1] = True
-    result = relation_test(arcs, seed=1)
-    assert (result.beats == ((1, 1),)) is found and result.accuracy.n == sentences // 2
+    row = choose_and_measure("x", arcs, 0, seed=1)
+    assert row["best head"] == "(2, 2)" and (row["p"] < 0.05) is beaten
+
+
+def test_the_interval_is_over_examples_as_scipy_resamples_them():
+    arcs = planted_arcs(sentences=60, per_sentence=3, seed=2)
+    values, groups = (arcs.offset == 1).astype(float), arcs.example
+    mean, low, high = dependencies._share_over_arcs(values, groups, seed=1)
+    sums = np.bincount(groups, values)
+    other = bootstrap((sums,), lambda part: part.mean() / 3, method="percentile", vectorized=False)
+    assert mean == values.mean()
+    assert (low, high) == pytest.approx(tuple(other.confidence_interval), abs=0.015)
 
 
 def test_a_rule_points_at_the_nearest_word_of_a_kind():
@@ -202,24 +200,11 @@ def test_arcs_say_which_rules_find_them():
 def test_a_head_that_follows_a_rule_beats_the_distance_and_not_the_rule():
     arcs, rule = planted_arcs(), RULES.index("VERB after")
     arcs.by_rule[0, :, rule] = arcs.hits[0, :, 1, 2] = np.arange(300) % 10 > 0
-    result = relation_test(arcs, seed=1)
-    assert result.head == (1, 2) and result.beats and result.rule == "VERB after"
-    assert result.above_rule.value == 0 and result.p_rule > 0.5
+    row = choose_and_measure("x", arcs, 0, seed=1)
+    assert row["best head"] == "(2, 3)" and row["p"] < 0.05 and row["best rule"] == "VERB after"
+    assert row["rule: share of arcs"] == row["head: share of arcs"] and row["p, rule"] > 0.5
     arcs.by_rule[0, ::3, rule] = False
-    ahead = relation_test(arcs, seed=1)
-    assert ahead.above_rule.value > 0.2 and ahead.p_rule < 0.01
-
-
-def test_data_sets_are_joined_with_their_examples_apart():
-    whole = planted_arcs(10, 3)
-    parts = [
-        # Of the first the last example has none.
-        Arcs(whole.example[:18], whole.offset[:18], whole.hits[:, :18], no_rules(18)),
-        Arcs(whole.example[18:] - 6, whole.offset[18:], whole.hits[:, 18:], no_rules(12)),
-    ]
-    both = joined(parts)
-    assert both.example.tolist() == whole.example.tolist()
-    assert both.offset.tolist() == whole.offset.tolist() and (both.hits == whole.hits).all()
+    assert choose_and_measure("x", arcs, 0, seed=1)["p, rule"] < 0.01
 
 
 # One call for any encoder and treebank.
@@ -251,10 +236,6 @@ def test_heads_of_any_encoder_on_any_treebank_in_one_call(tiny_bert, tmp_path):
         assert (np.diff(shares, axis=1) >= 0).all() and shares.min() >= 0 and shares.max() <= 1
     assert (table["p"] > 0.5).all(), "none beats a distance that is always right"
     assert (table["rule: share of arcs"] == 1).all() and (table["p, rule"] > 0.5).all()
-    counts = {"distance": 0, "nearest word": 0, "relations": 3}
-    assert relations_ahead(table) == counts
-    sure = table.assign(p=np.where(table["direction"] == WAYS[0], 0.01, 1))
-    assert relations_ahead(sure) == counts | {"distance": 3}, "one direction suffices"
     only = head_dependencies(model, tokenizer, treebank(tmp_path, 80), relations=["nsubj"])
     assert only.equals(table[table["relation"] == "nsubj"].reset_index(drop=True))
 
@@ -298,14 +279,9 @@ def test_head_and_distance_are_chosen_on_other_sentences():
     arcs = planted_arcs(sentences=120)
     hits = np.random.default_rng(1).random((2, 240, 6, 12)) < 0.25
     lucky = replace(arcs, hits=hits)
-    rows = [row for seed in range(20) for row in chosen_and_measured("x", lucky, seed)]
+    rows = [choose_and_measure("x", lucky, way, seed) for seed in range(20) for way in (0, 1)]
     shares = [row["head: share of arcs"] for row in rows]
     assert np.mean(shares) < hits.mean(axis=1).max() - 0.03, "what all sentences would say"
-    hits[0, :, 2, 3] = True
-    row, other = chosen_and_measured("x", lucky, 1)
-    assert row["best head"] == "(3, 4)" and row["head: share of arcs"] == 1 and row["p"] < 0.01
-    assert row["best fixed distance"] == 1 and other["best fixed distance"] == -1
-    assert other["p"] > 0.1
 
 
 def test_a_treebank_that_says_too_little_is_refused_in_words(tiny_bert, tmp_path):

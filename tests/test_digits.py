@@ -23,19 +23,25 @@ MACHINES = {
 }
 
 TRAIN = """
-import json
+import json, sys
+from pathlib import Path
 from bertology_utils.common import quiet
 quiet()
 from bertology_utils.attention import batches
-from bertology_utils.settings import PROFILES
 from bertology_utils import finetune, glue, models
+from bertology_utils.studies import Recipe
 from bertology_utils.models import predict_logits
+from bertology_utils import settings
 from bertology_utils.settings import parse_data, parse_model
 from bertology_utils.glue import TASKS
 
 task, source, data = TASKS["sst2"], parse_model("embedded"), parse_data("embedded")
-rows = glue.sample(glue.load_rows(task, "train", data), 128, seed=1)
-model = finetune.finetuned(finetune.Training(task, source, rows, PROFILES["small"].recipe))
+rows = glue.load_rows(task, "train", data).select(range(128))
+recipe = Recipe(learning_rate=5e-4, batch_size=16, max_length=64)
+target = Path(sys.argv[1])
+training = finetune.Training(task, source, rows, recipe, on_cpu="float32")
+finetune.train(training, target / "model", target / "scratch")
+model = models.load_classifier(settings.ModelSource("own", str(target / "model")), task, "finetuned")
 tokenizer = models.load_tokenizer(source)
 inputs = batches.tokenize(glue.load_rows(task, "dev", data), task, tokenizer, 64)
 print(json.dumps(predict_logits(model, batches.make_batches(inputs, tokenizer)).tolist()))
@@ -44,9 +50,9 @@ print(json.dumps(predict_logits(model, batches.make_batches(inputs, tokenizer)).
 
 def outputs(folder, machine):
     environment = os.environ | dict(one.split("=") for one in machine.split())
-    environment["BERTOLOGY_CACHE"] = str(folder)
+    folder.mkdir()
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "tests" / "machines"), str(ROOT)])
-    told = python(TRAIN, env=environment, check=True).stdout
+    told = python(TRAIN, folder, env=environment, check=True).stdout
     return json.loads(told.splitlines()[-1])
 
 

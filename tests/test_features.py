@@ -54,9 +54,9 @@ def plain_types(example):
 
 @pytest.mark.parametrize("task", TASKS)
 def test_types_are_the_plain_ones(task):
-    lab, task, _, examples = measured(task)
+    inputs, _, _, examples = measured(task)
     seen = set()
-    for example, annotated in zip(examples, lab.annotated_inputs(task), strict=True):
+    for example, annotated in zip(examples, inputs, strict=True):
         found = [np.flatnonzero(row).tolist() for row in token_types(annotated)]
         assert found == plain_types(example), example.pieces
         seen |= {name for name, places in zip(TOKEN_TYPES, found, strict=True) if places}
@@ -88,9 +88,9 @@ def together(flow):
 
 @pytest.mark.parametrize("task", TASKS)
 def test_shares_are_the_plain_ones(task):
-    lab, task, model, examples = measured(task)
-    measurement = Flow([marks(annotated) for annotated in lab.annotated_inputs(task)])
-    flow = observe(model, lab.batches(task), {"f": measurement})["f"]
+    inputs, batches, model, examples = measured(task)
+    measurement = Flow([marks(annotated) for annotated in inputs])
+    flow = observe(model, batches, {"f": measurement})["f"]
     expected = [
         [[plain_flow(example, grid) for grid in layer] for layer in example.maps.tolist()]
         for example in examples

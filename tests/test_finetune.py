@@ -1,6 +1,5 @@
-"""Training: the recipe, early refusals, resuming after a kill, the cache."""
+"""A fine-tuning run: the recipe, early refusals, resuming after a kill, what it is kept under."""
 
-import dataclasses
 import json
 import os
 import signal
@@ -13,33 +12,48 @@ import torch
 from conftest import make_rows
 from plain import score
 
-from bertology_utils import cache, finetune, models
+from bertology_utils import cache, finetune, models, studies
 from bertology_utils.attention.batches import make_batches, tokenize
 from bertology_utils.glue import TASKS, predictions
 from bertology_utils.models import predict_logits
-from bertology_utils.settings import Recipe, parse_model
+from bertology_utils.settings import ModelSource, parse_model
+from bertology_utils.studies import Recipe
+from bertology_utils.study import Study
 
 RECIPE = Recipe(learning_rate=3e-3, epochs=2, batch_size=8, max_length=32)
-LONGER = dataclasses.replace(RECIPE, epochs=4)
+LONGER = RECIPE.model_copy(update={"epochs": 4})
+KIND = "classifiers"
 
 
 def training(tiny_bert, task="sst2", rows=None, **changes):
     task = TASKS[task]
     values = {"source": parse_model(str(tiny_bert)), "recipe": RECIPE, "seed": 1} | changes
+    values["on_cpu"] = "float32"
     return finetune.Training(
         task=task, rows=rows if rows is not None else make_rows(task), **values
     )
 
 
+def trained(job):
+    """The folder of the classifier, kept under what these tests change."""
+    key = {"task": job.task.name, "seed": job.seed}
+    return cache.artefact(KIND, key, lambda target, scratch: finetune.train(job, target, scratch))
+
+
+def finetuned(job):
+    source = ModelSource(job.name, str(trained(job)))
+    return models.load_classifier(source, job.task, "finetuned")
+
+
 def entries(folder):
-    return sorted(p for p in (folder / cache.MADE).iterdir() if p.is_dir())
+    return sorted(p for p in (folder / KIND).iterdir() if p.is_dir())
 
 
 @pytest.mark.parametrize("task", ["mnli", "stsb"])
 def test_learns_what_the_first_word_gives_away(tiny_bert, task):
-    longer = dataclasses.replace(RECIPE, epochs=6)
+    longer = RECIPE.model_copy(update={"epochs": 6})
     job = training(tiny_bert, task, make_rows(TASKS[task], 256), recipe=longer)
-    model, tokenizer = finetune.finetuned(job), models.load_tokenizer(job.source)
+    model, tokenizer = finetuned(job), models.load_tokenizer(job.source)
     rows = make_rows(job.task, 120, seed=9)
     logits = predict_logits(model, make_batches(tokenize(rows, job.task, tokenizer, 32), tokenizer))
     labels = np.array(rows["label"][:])
@@ -48,38 +62,66 @@ def test_learns_what_the_first_word_gives_away(tiny_bert, task):
 
 
 def test_same_seed_same_weights_other_seed_others(tiny_bert, monkeypatch, tmp_path):
-    first = finetune.finetuned(training(tiny_bert))
+    first = finetuned(training(tiny_bert))
     monkeypatch.setenv("BERTOLOGY_CACHE", str(tmp_path / "another"))
-    again, other = (finetune.finetuned(training(tiny_bert, seed=seed)) for seed in (1, 2))
+    again, other = (finetuned(training(tiny_bert, seed=seed)) for seed in (1, 2))
     assert all(map(torch.equal, first.parameters(), again.parameters()))
     assert not torch.equal(first.classifier.weight, other.classifier.weight)
 
 
-def test_everything_that_matters_is_in_the_key(tiny_bert):
-    base = cache.cache_key(finetune.train, training(tiny_bert))
-    rows = make_rows(TASKS["sst2"])
-    edited = rows.map(lambda row: {"sentence": row["sentence"] + "!" * (row["idx"] == 5)})
-    changes = [{"seed": 2}, {"init": "normal"}, {"rows": edited}, {"rows": rows.select(range(63))}]
-    others = {"learning_rate": 1e-3, "epochs": 1, "batch_size": 4, "warmup": 0.0, "max_length": 16}
-    recipes = [dataclasses.replace(RECIPE, **{name: value}) for name, value in others.items()]
-    changes += [{"recipe": recipe} for recipe in recipes]
-    for change in changes:
-        assert cache.cache_key(finetune.train, training(tiny_bert, **change)) != base, change
+def test_everything_that_matters_is_in_the_key(tiny_bert, tmp_path, monkeypatch):
+    def key(run=1, start="pre-trained", edited="", **entries):
+        folder = tmp_path / "SST-2"
+        folder.mkdir(exist_ok=True)
+        lines = [f"text {number}\t{number % 2}" for number in range(30)] + [f"last{edited}\t0"]
+        for name in ("train.tsv", "dev.tsv"):
+            (folder / name).write_text("\n".join(["sentence\tlabel", *lines]) + "\n")
+        keys = []
+        monkeypatch.setattr("bertology_utils.study.artefact", lambda _, key, fill: keys.append(key))
+        usual = {"model": str(tiny_bert), "data": f"folder:{tmp_path}", "annotation": "spacy:numpy"}
+        study = Study.of("small", "sst2", **usual | {"train_rows": 10} | entries)
+        study._finetuned("SST-2", run, start)
+        return cache.key_digest(keys[0])
+
+    base = key()
+    assert key() == base
+    recipes = {"learning_rate": 1e-3, "epochs": 2, "batch_size": 4, "warmup": 0.0, "max_length": 16}
+    changes = [{"run": 2}, {"start": "random"}, {"seed": 7}, {"train_rows": 11}]
+    changes += [{"recipe": {name: value}} for name, value in recipes.items()]
+    changes += [{"model": "embedded"}, {"edited": "!", "train_rows": -1}]
+    others = [key(**change) for change in changes] + [key(train_rows=-1)]
+    assert len({base, *others}) == 1 + len(others)
+
+
+def test_a_task_after_another_begins_with_its_encoder(tiny_bert, monkeypatch):
+    entries = studies.STUDIES["small"] | {"after": {"mrpc": "sst2"}, "model": str(tiny_bert)}
+    monkeypatch.setitem(studies.STUDIES, "small", entries | {"train_rows": 40})
+    begun, train = [], finetune.train
+    monkeypatch.setattr(
+        finetune, "train", lambda job, *places: begun.append(job) or train(job, *places)
+    )
+    study = Study.of("small", "mrpc,sst2")
+    study.classifier("MRPC")
+    assert [job.task.name for job in begun] == ["sst2", "mrpc"]
+    assert begun[1].source.location == str(study._finetuned("SST-2", 1, "pre-trained"))
+    del begun[:]
+    study.classifier("MRPC", start="random")
+    assert [job.task.name for job in begun] == ["mrpc"], "random weights come after nothing"
 
 
 def test_no_rows_and_one_class_are_refused_before_any_work(tiny_bert, monkeypatch):
-    monkeypatch.setattr(cache, "artefact", lambda *_: pytest.fail("work was begun"))
+    monkeypatch.setattr(finetune, "load_classifier", lambda *_: pytest.fail("work was begun"))
     rows = make_rows(TASKS["sst2"])
     with pytest.raises(ValueError, match="SST-2: no training rows"):
-        finetune.finetuned(training(tiny_bert, rows=rows.select([])))
+        finetuned(training(tiny_bert, rows=rows.select([])))
     with pytest.raises(ValueError, match="all 32 training rows have the label 1"):
-        finetune.finetuned(training(tiny_bert, rows=rows.filter(lambda row: row["label"] == 1)))
+        finetuned(training(tiny_bert, rows=rows.filter(lambda row: row["label"] == 1)))
 
 
 def test_diverging_loss_stops_with_advice_and_leaves_nothing(tiny_bert, own_cache):
-    steep = dataclasses.replace(RECIPE, learning_rate=1e30, warmup=0.0, epochs=4)
+    steep = RECIPE.model_copy(update={"learning_rate": 1e30, "warmup": 0.0, "epochs": 4})
     with pytest.raises(FloatingPointError, match="learning rate below"):
-        finetune.finetuned(training(tiny_bert, recipe=steep))
+        finetuned(training(tiny_bert, recipe=steep))
     assert all(".unfinished" in p.name for p in entries(own_cache))
 
 
@@ -87,7 +129,7 @@ _JOB = """
 import itertools
 import time
 from types import SimpleNamespace
-from test_finetune import LONGER, training
+from test_finetune import LONGER, trained, training
 from bertology_utils import finetune
 from transformers import Trainer, TrainerCallback
 
@@ -102,7 +144,7 @@ class Pace(TrainerCallback):  # slow enough to be killed in the middle
 train = Trainer.train
 Trainer.train = lambda self, **keywords: (self.add_callback(Pace()), train(self, **keywords))
 for name in ("sst2", "rte"):
-    finetune.trained(training({model!r}, name, recipe=LONGER))
+    trained(training({model!r}, name, recipe=LONGER))
     print("finished", name, flush=True)
 """
 
@@ -148,7 +190,7 @@ def test_killed_in_the_middle_then_again(tiny_bert, tmp_path, monkeypatch):
 
     monkeypatch.setenv("BERTOLOGY_CACHE", str(whole))
     for name in ("sst2", "rte"):
-        finetune.trained(training(tiny_bert, name, recipe=LONGER))
+        trained(training(tiny_bert, name, recipe=LONGER))
     for ours, theirs in zip(entries(killed), entries(whole), strict=True):
         assert ours.name == theirs.name
         manifests = [(one / cache.MANIFEST).read_text() for one in (ours, theirs)]
