@@ -27,9 +27,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 
 # Files whose tests start many processes, or train, the longest first: so they begin, and `make
 # test-quick` leaves them out.
-SLOW = (
-    "experiments second_device treebank digits finetune workers run faults hub security batch_sizes"
-)
+SLOW = "experiments second_device treebank digits finetune run faults hub security batch_sizes"
 
 needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="no folder of third-party data here")
 
@@ -159,17 +157,6 @@ def batches_of_rows(task, count, tokenizer, max_length=64, seed=0, **options):
 
     inputs = tokenize(make_rows(task, count, seed), task, tokenizer, max_length)
     return make_batches(inputs, tokenizer, **options)
-
-
-def write_results(folder, rows, notebook="8_trial"):
-    """A run's results.json with these entries."""
-    from bertology_utils.results import FORM
-
-    folder.mkdir(parents=True, exist_ok=True)
-    content = {"notebook": notebook, "form": FORM, "settings": {}, "versions": {}}
-    content |= {"verdicts": [], "rows": list(rows)}
-    (folder / "results.json").write_text(json.dumps(content))
-    return folder / "results.json"
 
 
 def conllu(*words):

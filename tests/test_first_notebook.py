@@ -8,6 +8,7 @@ import nbformat
 import numpy as np
 import pytest
 import torch
+from bertology_utils.record import OUTPUT_VARIABLE, Record
 from bs4 import BeautifulSoup
 from conftest import ROOT
 from precision import forward_tolerance
@@ -15,7 +16,6 @@ from transformers import AutoModelForSequenceClassification, DistilBertConfig, D
 
 from bertology_utils import attention_maps, batches_of, plots
 from bertology_utils.attention import head_weights
-from bertology_utils.record import OUTPUT_VARIABLE, Record
 from docs.book import with_descriptions
 
 

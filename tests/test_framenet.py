@@ -6,6 +6,7 @@ import re
 import shutil
 import zipfile
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -35,9 +36,7 @@ from bertology_utils.framenet.release import (
 )
 from bertology_utils.measurements import frame_links
 from bertology_utils.published import PANELS, published_panel
-from bertology_utils.statistics import heads_by_size
 from bertology_utils.study import Study
-from corpora_generator import mini_framenet
 
 ZIP = SHARED / "framenet" / "framenet_v15.zip"
 
@@ -65,28 +64,40 @@ def unit_files(folder):
     return sorted((folder / "lu").glob("lu*.xml"))
 
 
-def test_the_miniature_is_read_as_it_was_written_and_filters_keep_what_was_written_to_pass(mini):
-    written = [
-        (frame, unit, exemplar)
-        for frame in mini_framenet.frames()
-        for unit in frame.units
-        for exemplar in unit.exemplars
+def plain_exemplars(archive):
+    """(text, spans of the target, named spans of elements) of every annotated sentence, by the standard library."""
+    at = "{http://framenet.icsi.berkeley.edu}"
+
+    def spans(annotation, layer):
+        labels = annotation.iterfind(f"{at}layer[@name='{layer}'][@rank='1']/{at}label")
+        return {(one.get("name"), int(one.get("start")), int(one.get("end")) + 1) for one in labels}
+
+    for name in archive.namelist():
+        if "/lu/lu" in name:
+            for sentence in ElementTree.fromstring(archive.read(name)).iter(f"{at}sentence"):
+                for one in sentence.iter(f"{at}annotationSet"):
+                    if spans(one, "Target"):
+                        yield (
+                            sentence.find(f"{at}text").text,
+                            spans(one, "Target"),
+                            spans(one, "FE"),
+                        )
+
+
+def test_the_miniature_is_read_as_plainly_and_the_papers_filters_keep_what_its_card_says(mini):
+    with zipfile.ZipFile(FRAMENET) as archive:
+        plain = list(plain_exemplars(archive))
+    assert not mini.problems and len(mini.exemplars) == len(plain) == 730
+    read = [
+        (
+            one.text,
+            {("Target", span.start, span.end) for span in one.target},
+            {(span.name, span.start, span.end) for span in one.elements},
+        )
+        for one in mini.exemplars
     ]
-    assert not mini.problems and len(mini.exemplars) == len(written)
-    by_place = {
-        (exemplar.frame, exemplar.unit, exemplar.text): exemplar for exemplar in mini.exemplars
-    }
-    kept = {sentence.exemplar.text for sentence in extract(mini, PAPER)}
-    for frame, unit, exemplar in written:
-        read = by_place[frame.name, unit.name, exemplar.text]
-        target = exemplar.target
-        assert [(s.start, s.end) for s in read.target] == [(target.start, target.end)]
-        elements = {(s.name, s.start, s.end) for s in exemplar.elements}
-        assert {(s.name, s.start, s.end) for s in read.elements} == elements
-        assert set(read.core) == set(frame.core)
-        declared = {name for names in frame.coresets for name in names}
-        assert set(mini.core_sets.get(frame.name, ())) == declared
-        assert (exemplar.text in kept) == (exemplar.expected == "pass"), exemplar.text
+    assert sorted(read, key=str) == sorted(plain, key=str)
+    assert len(extract(mini, PAPER)) == 668
 
 
 @pytest.mark.parametrize(
@@ -413,7 +424,7 @@ def test_partners_are_mutual_and_have_no_cell_in_common(mini, tokenizer):
 def test_published_heatmaps_hold_the_papers_two_heads():
     panel = published_panel("framenet")
     assert panel.shape == (12, 12)
-    assert heads_by_size(panel)[:2] == [(6, 5), (0, 1)]  # (7, 6) and (1, 2) from 1
+    assert np.argsort(-panel, axis=None)[:2].tolist() == [6 * 12 + 5, 1]  # (7, 6) and (1, 2) from 1
     assert panel[6, 5] == pytest.approx(0.209, abs=0.002)
     assert panel[0, 1] == pytest.approx(0.201, abs=0.002)
     assert all(np.isfinite(published_panel(name)).all() for name in PANELS)

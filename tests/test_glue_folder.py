@@ -11,8 +11,8 @@ from datasets import Dataset
 from bertology_utils import __main__ as cli
 from bertology_utils import glue
 from bertology_utils.glue import TASKS, check_split, load_rows
-from bertology_utils.lab import Lab
 from bertology_utils.settings import parse_data
+from bertology_utils.study import Study
 
 # One good file per task, in GLUE's layout: header, rows, and the labels they stand for.
 MNLI_16 = (
@@ -229,49 +229,27 @@ def test_what_a_run_would_refuse_of_a_folder_is_refused_by_its_check(tmp_path):
     check("rte", "own", ValueError, "mine.tsv, line 1: no column 'label' for RTE")
 
 
-def sst2_lab(folder, train, dev, **parameters):
-    """A lab on rows of a folder; texts are numbers, and labels their parity."""
+def sst2_study(folder, train, dev, **entries):
+    """A study on rows of a folder; texts are numbers, and labels their parity."""
     for name, numbers in {"train.tsv": train, "dev.tsv": dev}.items():
         rows = [f"text {number} \t{number % 2}" for number in numbers]
         write(folder, TASKS["sst2"], "sentence\tlabel", rows, name)
-    sizes = {"tasks": "sst2", "train_examples": 20} | parameters
-    return Lab("6_disabling_heads", data=f"folder:{folder}", **sizes)
+    usual = {"data": f"folder:{folder}", "annotation": "spacy:numpy", "train_rows": 20}
+    return Study.of("small", "sst2", **usual | entries)
 
 
-def test_heads_are_disabled_on_rows_that_no_run_trains_on(tmp_path, capsys):
-    lab = sst2_lab(tmp_path, range(60), range(50, 70), sweep_examples=45)
-    task = TASKS["sst2"]
-    trained, dev, swept = (
-        set(lab.rows(task, which)["sentence"]) for which in ("train", "dev", "swept")
-    )
-    assert not swept & trained  # though half of the dev rows are in the training file
-    assert dev - trained < swept
-    assert len(swept) == len(lab.rows(task, "swept")) == 45
-    few = lab.rows(task, "swept", 8)
-    assert few["sentence"] == lab.rows(task, "swept").select(lab.drawn(task, 8))["sentence"]
-    assert "45" not in capsys.readouterr().err
-    other = sst2_lab(tmp_path, range(60), range(50, 70), sweep_examples=45, seed=2)
-    assert set(other.rows(task, "swept")["sentence"]) != swept
-
-
-def test_fewer_rows_than_asked_for_are_said_with_their_number(tmp_path, capsys):
-    lab = sst2_lab(tmp_path, range(60), range(60, 70), sweep_examples=90)
-    assert len(lab.rows(TASKS["sst2"], "swept")) == 50
-    said = "SST-2: heads are disabled on 50 rows, fewer than the 90 that sweep_examples asks for"
-    assert said in capsys.readouterr().err
-    assert lab.rows_used()["sst2"]["swept"] == 50
+def test_heads_are_disabled_on_rows_that_no_run_trains_on(tmp_path):
+    study = sst2_study(tmp_path, range(60), range(50, 70))
+    trained, measured = (set(study.rows("SST-2", which)["sentence"]) for which in ("train", -1))
+    assert not measured & trained  # though half of the dev rows are in the training file
+    assert len(trained) == 20 and len(measured) == len(study.rows("SST-2", -1))
+    first = study.rows("SST-2", 8)["sentence"]
+    assert first == study.rows("SST-2", 20)["sentence"][:8], "a number is of the first ones"
+    other = sst2_study(tmp_path, range(60), range(50, 70), seed=2)
+    assert other.rows("SST-2", 8)["sentence"] != first
 
 
 def test_dev_rows_that_are_training_rows_are_refused(tmp_path):
-    lab = sst2_lab(tmp_path, range(20), range(10, 22))
-    with pytest.raises(ValueError, match="SST-2: 10 of its 12 dev rows are training rows as well"):
-        lab.rows(TASKS["sst2"], "swept")
-
-
-def test_a_given_classifier_needs_no_training_rows(tmp_path, tiny_bert, tiny_classifier):
-    given = {"model": str(tiny_bert), "checkpoint": f"sst2={tiny_classifier}"}
-    lab = sst2_lab(tmp_path, range(20), range(30, 42), sweep_examples=8, **given)
-    (tmp_path / "SST-2" / "train.tsv").unlink()
-    assert set(lab.rows(TASKS["sst2"], "swept")["sentence"]) < set(
-        lab.rows(TASKS["sst2"], "dev")["sentence"]
-    )
+    study = sst2_study(tmp_path, range(20), range(10, 22))
+    with pytest.raises(ValueError, match="SST-2: 10 of the 12 rows to measure on are training"):
+        study.rows("SST-2", -1)

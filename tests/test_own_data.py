@@ -10,6 +10,7 @@ import zipfile
 
 import pytest
 import torch
+from bertology_utils.results import read_results
 from conftest import ROOT
 from safetensors.torch import load_file
 from test_dependencies import treebank
@@ -18,7 +19,6 @@ from test_glue_folder import LAYOUTS, write
 from bertology_utils import __main__ as cli
 from bertology_utils.corpora import FRAMENET
 from bertology_utils.glue import TASKS, load_rows
-from bertology_utils.results import read_results
 from bertology_utils.run import find_notebooks, select
 from bertology_utils.settings import convert, parse_data, parse_model, resolve
 from bertology_utils.studies import StudySettings

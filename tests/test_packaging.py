@@ -13,7 +13,6 @@ import pytest
 from conftest import ROOT, contents, copy_of
 from packaging.requirements import Requirement
 
-from bertology_utils.record import results_folder
 from docs import publish
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
@@ -40,32 +39,6 @@ def test_every_data_file_is_named():
         if path.is_file() and path.suffix not in (".py", ".pyc", ".md")
     }
     assert named == there
-
-
-def test_the_evidence_comes_with_the_package_where_pages_look_for_it(monkeypatch, tmp_path):
-    shipped = {
-        path: f"{place}/{path.name}"
-        for place, names in PROJECT["data-files"].items()
-        for name in names
-        for path in ROOT.glob(name)
-    }
-    # Of pages that compute on measurements the set-up cell fetches the whole project.
-    former = {path.parent for path in shipped}
-    assert len(former) == 5 and set(shipped) == {file for one in former for file in one.iterdir()}
-    # Installed where Debian's Python, and so Colab's, keeps packages: not below sys.prefix.
-    packages = tmp_path / "local" / "lib" / "dist-packages"
-    written = packages / "bertology_utils-0.dist-info"
-    written.mkdir(parents=True)
-    (written / "METADATA").write_text("Name: bertology-utils\nVersion: 0\n")
-    (written / "RECORD").write_text("".join(f"../../{one},,\n" for one in shipped.values()))
-    for path, place in shipped.items():
-        target = tmp_path / "local" / place
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, target)
-    monkeypatch.syspath_prepend(packages)
-    monkeypatch.chdir(tmp_path)  # outside the checkout
-    found = {path.relative_to(results_folder()) for path in results_folder().rglob("*.*")}
-    assert found == {path.relative_to(ROOT / "results") for path in shipped}
 
 
 # One list of versions in three files.
@@ -232,7 +205,7 @@ def test_all_places_are_written_and_taken_back(checkout, capsys):
     assert f"{len(before)} files changed\nnext: git commit" in capsys.readouterr().out
     assert publish.published() == publish.Published("https://github.com/someone/some.thing", "v1.2")
     assert (
-        b"\nBegin with `git clone --branch v1.2 https://github.com/someone/some.thing`.\n"
+        b"\nBegin with `git clone --depth 1 --branch v1.2 https://github.com/someone/some.thing`.\n"
         in after["README.md"]
     )
     for name in after.keys() - {"pyproject.toml", "README.md"}:

@@ -4,9 +4,9 @@ import json
 import re
 
 import pytest
+from bertology_utils.verdicts import CLAIMS
 from conftest import ROOT, copy_of
 
-from bertology_utils.verdicts import CLAIMS
 from docs.marks import prose, wrong_numbers
 from docs.pages import evidence, renewed, update
 from docs.publish import published, stamp

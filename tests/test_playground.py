@@ -13,12 +13,12 @@ from urllib.parse import urlencode
 import numpy as np
 import pytest
 import torch
+from bertology_utils.results import entries_of
 from conftest import ROOT, write_results
 from pages import on_a_phone
 
 from bertology_utils import batches_of, load_classifier, load_tokenizer, sweep
 from bertology_utils.glue import TASKS
-from bertology_utils.results import entries_of
 
 pytest.importorskip("onnx", reason="the playground is exported by onnx, which `make site` installs")
 pytest.importorskip("onnxscript", reason="the playground needs onnxscript; `make site` installs it")

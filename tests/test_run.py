@@ -1,6 +1,7 @@
 """The runner publishes whole results or none."""
 
 import errno
+import json
 import signal
 import subprocess
 import sys
@@ -17,16 +18,15 @@ from bertology_utils import __main__ as cli
 from bertology_utils.run import read_notebook
 
 GOOD = """
-from bertology_utils.lab import Lab
-lab = Lab("8_trial", profile=profile, seed=seed)
+from bertology_utils.study import Study
+study = Study.of(study, page="8_trial")
 import matplotlib; matplotlib.use("agg")
 import matplotlib.pyplot as plt
-lab.figure(plt.figure(), "picture", alt="nothing")
-lab.record("answer", seed)
+study.figure(plt.figure(), "picture", alt="nothing")
+study.say(answer=seed)
 from bertology_utils.common import note, track
 for _ in track([1], "working"):
     note("half done")
-lab.write()
 """
 
 
@@ -43,7 +43,7 @@ def project(tmp_path, monkeypatch):
         nbformat.v4.new_markdown_cell("(badge)", metadata={"tags": ["badge"]}),
         nbformat.v4.new_markdown_cell("# A trial"),
         nbformat.v4.new_code_cell('REPOSITORY = ""', metadata={"tags": ["setup"]}),
-        nbformat.v4.new_code_cell('profile = "small"\nseed = 1', metadata={"tags": ["parameters"]}),
+        nbformat.v4.new_code_cell('study = "e5"\nseed = 1', metadata={"tags": ["parameters"]}),
         nbformat.v4.new_code_cell(GOOD),
         nbformat.v4.new_code_cell("assert seed != 13, 'unlucky'"),
     ]
@@ -66,13 +66,14 @@ def files(folder):
 def test_success_publishes_all_failure_nothing_and_in_place_the_notebook_too(project, capfd):
     assert cli.main(["run"]) == 0
     assert files(project / "figures") == ["8_trial/picture.pdf", "8_trial/picture.png"]
-    assert files(project / "tests" / "reference") == ["8_trial.json"]
-    said = capfd.readouterr()
-    assert f"notebooks: {project / 'runs' / 'small'}" in said.out.splitlines()
-    lines = [line.split("done")[0] for line in said.err.splitlines()]
+    said = project / "results" / "e5" / "pages" / "8_trial.json"
+    assert json.loads(said.read_text())["said"] == {"answer": 1}
+    out = capfd.readouterr()
+    assert f"notebooks: {project / 'runs' / 'pages'}" in out.out.splitlines()
+    lines = [line.split("done")[0] for line in out.err.splitlines()]
     assert lines == ["8_trial: A trial", "[1/1] 8_trial: "]
-    executed = project / "runs" / "small" / "8_trial.ipynb"
-    assert "committed evidence" not in executed.read_text()
+    executed = project / "runs" / "pages" / "8_trial.ipynb"
+    assert "A run with" not in executed.read_text()
     assert executed.read_text().count("half done") == 1, "in the source, and in no output"
     assert executed.read_text().count("working") == 1
     before = contents(project / "figures")
@@ -80,16 +81,16 @@ def test_success_publishes_all_failure_nothing_and_in_place_the_notebook_too(pro
     assert cli.main(["run", "-p", "seed", "13"]) == 1
     errors = capfd.readouterr().err
     assert "AssertionError: unlucky" in errors
-    (other,) = (project / "runs").glob("small+seed-13+*")
+    (other,) = (project / "runs").glob("seed-13+*")
     assert files(other) == ["failed_8_trial.ipynb"]
     failed = (other / "failed_8_trial.ipynb").read_text()
-    assert "*A run with seed = 13. Text and figures tell the committed" in failed
+    assert "*A run with seed = 13. The text tells the study e5; outputs" in failed
     assert contents(project / "figures") == before
 
     # In place: the sources stay, paths and clock times are dropped.
     path = project / "notebooks" / "8_trial.ipynb"
     sources = [cell.source for cell in nbformat.read(path, 4).cells]
-    of_a_failed_run = project / "runs" / "small" / "failed_8_trial.ipynb"
+    of_a_failed_run = project / "runs" / "pages" / "failed_8_trial.ipynb"
     of_a_failed_run.touch()
     assert cli.main(["run", "--in-place"]) == 0
     assert not of_a_failed_run.exists()
@@ -99,6 +100,11 @@ def test_success_publishes_all_failure_nothing_and_in_place_the_notebook_too(pro
     counts = [cell.execution_count for cell in after.cells if cell.cell_type == "code"]
     assert counts == [1, 2, 3, 4]
     assert str(project) not in path.read_text() and "papermill" not in path.read_text()
+
+    # Of another study, or with other entries, it is not the committed one.
+    assert cli.main(["run", "-p", "study", "small"]) == 0
+    (small,) = (project / "runs").glob("study-small+*")
+    assert json.loads((small / "results" / "8_trial.json").read_text())["said"] == {"answer": 1}
 
 
 def without_the_experiment(project, source):
@@ -147,8 +153,13 @@ def test_a_run_that_is_stopped_leaves_nothing(project, notebooks, how, word):
     assert not alive
 
 
+def in_this_process(*_, **__):
+    """In place of joblib's Parallel, since what is replaced here is not in other processes."""
+    return lambda calls: (function(*values, **named) for function, values, named in calls)
+
+
 FULL = OSError(errno.ENOSPC, "No space left on device")
-IN_A_CELL = PapermillExecutionError(4, 3, "lab.write()", "OSError", str(FULL), [])
+IN_A_CELL = PapermillExecutionError(4, 3, "study.say()", "OSError", str(FULL), [])
 
 
 @pytest.mark.parametrize(
@@ -163,6 +174,7 @@ IN_A_CELL = PapermillExecutionError(4, 3, "lab.write()", "OSError", str(FULL), [
 def test_a_full_disk_is_said_in_words(project, place, error, said, monkeypatch, capsys):
     monkeypatch.setattr("papermill.execute_notebook", lambda *_, **__: None)
     monkeypatch.setattr(place, Mock(side_effect=error))
+    monkeypatch.setattr("joblib.Parallel", in_this_process)
     assert cli.main(["run"]) == 1
     errors = capsys.readouterr().err
     assert said in errors and "Traceback" not in errors and "OSError" not in errors
@@ -188,4 +200,4 @@ def test_notebooks_run_side_by_side_and_one_that_fails_stops_no_other(project, c
     assert "8_trial: done" in errors
     assert "19_other: failed, cell 3: AssertionError: this one fails" in errors
     assert "Traceback" not in errors
-    assert files(project / "runs" / "small") == ["8_trial.ipynb", "failed_19_other.ipynb"]
+    assert files(project / "runs" / "pages") == ["8_trial.ipynb", "failed_19_other.ipynb"]

@@ -6,12 +6,11 @@ import pickle
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
 from hub_server import BERT, REVISION, LocalHub, told
 
 from bertology_utils import common
 from bertology_utils.run import output_folder
-from bertology_utils.settings import parse_data, parse_pairs
+from bertology_utils.settings import parse_pairs
 from docs.pages import in_markdown
 
 # Code of a repository
@@ -77,13 +76,13 @@ def test_neither_pickled_weights_nor_code_of_a_repository_is_run(tmp_path):
 
 
 PINNED = """
-from bertology_utils.lab import Lab
-lab = Lab("8_trial", model="a/bert")
-print("TOLD", lab.settings.as_json()["model_fingerprint"], lab.encoder().config.num_hidden_layers, sep="|")
+from bertology_utils.study import Study
+study = Study.of("small", model="a/bert")
+print("TOLD", study._model.fingerprint, study.encoder().config.num_hidden_layers, sep="|")
 """
 
 
-def test_a_branch_of_the_hub_is_pinned_to_its_commit_and_the_results_name_it(tmp_path):
+def test_a_branch_of_the_hub_is_pinned_to_its_commit(tmp_path):
     with LocalHub({"a/bert": (REVISION, BERT)}, branches={"a/bert": "main"}) as hub:
         assert told(PINNED, hub.url, tmp_path)[0] == [[f"a/bert@{REVISION}", "2"]]
         weights = {path for _, path in hub.requests if "safetensors" in path}
@@ -111,13 +110,11 @@ def test_a_packed_file_that_unpacks_to_too_much_is_refused_before_it_fills_the_m
 def test_a_tasks_name_is_no_path(name):
     with pytest.raises(ValueError, match="unknown task"):
         parse_pairs("checkpoint", f"{name}=folder")
-    with pytest.raises(ValueError, match="unknown task"):
-        parse_data(f"folder:{ROOT}", f"{name}=train.tsv")
 
 
 def test_no_parameter_leads_a_run_out_of_its_folder():
     for value in ("../../../etc", "/etc/passwd", "..", "a\\..\\b", "\0"):
-        assert output_folder({"profile": "paper", "model": value}).parent.name == "runs"
+        assert output_folder({"study": "paper", "model": value}).parent.name == "runs"
 
 
 # Pages

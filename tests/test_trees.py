@@ -5,6 +5,8 @@ import gzip
 import numpy as np
 import pytest
 import torch
+from bertology_utils.lab import Lab
+from bertology_utils.statistics import bootstrap
 from conftest import conllu, loaded
 from eight_models import NAMES, model_and_tokenizer
 from plain import touching
@@ -14,9 +16,7 @@ from bertology_utils import load_encoder, load_tokenizer, tree_probe
 from bertology_utils.annotation.annotators import Treebank, Word, read
 from bertology_utils.attention.hooks import shape_of
 from bertology_utils.corpora import GLUE
-from bertology_utils.lab import Lab
 from bertology_utils.settings import embedded_folder
-from bertology_utils.statistics import bootstrap
 from bertology_utils.tree_controls import (
     by_heads,
     by_tags,

@@ -2,8 +2,7 @@
 
 ``glue/TASK/`` holds ``train.tsv.gz``, ``dev.tsv.gz`` and the dev rows' gold annotation,
 ``dev.conllu.gz``. The readers of other people's data (``folder:PATH``, ``conllu:PATH``,
-``zip:PATH``) read these files as well. ``corpora_generator``, outside the package, writes them and
-has their data card.
+``zip:PATH``) read these files as well. ``README.md`` is their data card.
 """
 
 from pathlib import Path
