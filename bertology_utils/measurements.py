@@ -31,6 +31,7 @@ from .common import one_of
 from .disabling.heads import TwinWords
 from .disabling.masking import all_heads, disable_heads, disabled, replacement
 from .disabling.sweep import sweep
+from .drift.measure import cosine
 from .features.measure import (
     DESTINATIONS,
     TYPES,
@@ -51,7 +52,7 @@ from .links.measure import LINK_TYPES, TokenLinkAttention, borrow, find_links, l
 from .models import classifier_inputs, predict_logits
 from .patterns import PATTERNS, Patterns, load_network, load_regression
 from .pruning import Cut, importance, in_layers, removal_order
-from .store import Measurement, measured
+from .store import WHOLE, Measurement, measured
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -128,7 +129,7 @@ def named_maps(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
 SETS = 500  # of sentences, at most: a value of every sentence and head would take too much room
 
 
-@measured(rows="frames", passes=lambda layers, heads: 3.0, block=10**9, of="framenet")
+@measured(rows="frames", passes=lambda layers, heads: 3.0, block=WHOLE, of="framenet")
 def frame_links(
     study: Study, rows: slice, rules: str = "paper", start: str = "pre-trained"
 ) -> xr.Dataset:
@@ -208,9 +209,8 @@ def compare_maps(some: list[torch.Tensor], others: list[torch.Tensor], batch: Ba
     real, compared = batch.mask[:, None, :, None], []
     for pair in zip(some, others, strict=True):  # layer by layer
         one, other = (maps.double() * real for maps in pair)  # without the rows of padding
-        lengths = (one.square().sum((2, 3)) * other.square().sum((2, 3))).sqrt()
         moved = (one - other).abs().sum((2, 3)) / 2 / real.sum((2, 3))
-        compared.append(torch.stack([1 - (one * other).sum((2, 3)) / lengths, moved]))
+        compared.append(torch.stack([1 - cosine(one.flatten(2), other.flatten(2)), moved]))
     return torch.stack(compared, dim=2).cpu().numpy()
 
 
@@ -311,7 +311,7 @@ RANDOM_LAYERS = 1000
 
 
 # In one block, since layers are trained and drawn once.
-@measured(rows="rows", passes=lambda layers, heads: 12.0, block=1_000_000)
+@measured(rows="rows", passes=lambda layers, heads: 12.0, block=WHOLE)
 def answers(
     study: Study, task: str, run: int, rows: slice, start: str = "pre-trained"
 ) -> xr.Dataset:
@@ -371,7 +371,7 @@ BEFORE, AFTER, RANDOM = "pre-trained", "fine-tuned", "random weights"
 Seen = dict[str, dict[str, Any]]  # by state what tokens receive, by way; and their "flow"
 
 
-@measured(rows="rows", passes=lambda layers, heads: 5.0, block=10**9, annotated=True)
+@measured(rows="rows", passes=lambda layers, heads: 5.0, block=WHOLE, annotated=True)
 def features(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     """What types of token receive, pre-trained, fine-tuned and with random weights, by weight and by norm (§4.4).
 
@@ -484,7 +484,7 @@ def count_stripes(seen: Seen, types: list[np.ndarray]) -> xr.Dataset:
 ABOVE = ("nothing", "places", "places, popularity off", "rivals")
 
 
-@measured(rows="rows", passes=lambda layers, heads: 4.0, block=1_000_000, annotated=True)
+@measured(rows="rows", passes=lambda layers, heads: 4.0, block=WHOLE, annotated=True)
 def links(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     """How much words attend to words that grammar links with them, and how much more than to others (§4.5).
 
@@ -646,7 +646,7 @@ def shared_words(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
 # 7 · Value norms (Kobayashi et al., 2020)
 
 
-@measured(rows="rows", passes=lambda layers, heads: 8.0, block=10**6)
+@measured(rows="rows", passes=lambda layers, heads: 8.0, block=WHOLE)
 def carried(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     """What heads carry from [CLS], [SEP], punctuation and words, by weight, by norm and by projection.
 
@@ -784,7 +784,7 @@ def ranking_batches(study: Study, task: str) -> list[Batch]:
     return make_batches(inputs, study.tokenizer)
 
 
-@measured(rows="pruned_rows", passes=lambda layers, heads: 35.0, block=10**6)
+@measured(rows="pruned_rows", passes=lambda layers, heads: 35.0, block=WHOLE)
 def pruned(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     """What a classifier answers as its heads are removed, a sixth of them at a time: they give zero (§5).
 
@@ -845,7 +845,7 @@ def bag_of_words(study: Study, task: str, rows: slice) -> np.ndarray:
     return bag.predict(texts(rows))[:, None] if regression else bag.predict_log_proba(texts(rows))
 
 
-@measured(rows="pruned_rows", passes=lambda layers, heads: A_RUN, block=10**6)
+@measured(rows="pruned_rows", passes=lambda layers, heads: A_RUN, block=WHOLE)
 def halves(study: Study, task: str, run: int, rows: slice, half: str = "good") -> xr.Dataset:
     """What a classifier answers that is fine-tuned from the pre-trained encoder with half of its heads (Prasanna et al., 2020).
 
@@ -870,7 +870,7 @@ def halves(study: Study, task: str, run: int, rows: slice, half: str = "good") -
 LOWEST = {"quarter": 1 / 4, "half": 1 / 2, "three-quarters": 3 / 4, "all": 1.0}  # of the layers
 
 
-@measured(rows="pruned_rows", passes=lambda layers, heads: A_RUN, block=10**6)
+@measured(rows="pruned_rows", passes=lambda layers, heads: A_RUN, block=WHOLE)
 def frozen(study: Study, task: str, run: int, rows: slice, lowest: str = "half") -> xr.Dataset:
     """What a classifier answers of which fine-tuning left the embeddings and the lowest layers as they were (Lee et al., 2019).
 

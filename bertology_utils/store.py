@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 LIBRARIES = ("bertology_utils", "torch", "transformers")
 
 
+WHOLE = 10**9  # in place of a block: all rows at once
+
+
 @dataclass(eq=False)
 class Measurement:
     """A measurement: a function, and how what it returns is kept.
@@ -46,7 +49,7 @@ class Measurement:
         rows: the study's entry that says how many rows it takes; or, by an option's value, another
             entry.
         version: raised when the meaning of what it returns changes.
-        block: rows between two points from which it can go on.
+        block: rows between two points from which it can go on; :data:`WHOLE` for one that does not.
         passes: how many forward passes of one example it takes, of (layers, heads); for the
             estimate of hours.
         pairs: whether it is of tasks with two sentences only.

@@ -14,13 +14,23 @@ from bertology_utils import run, studies
 from bertology_utils.measurements import PLAN
 from bertology_utils.study import Study
 
-EXPERIMENTS = [one for one in run.find_notebooks() if one.study]
+EXPERIMENTS = run.find_notebooks()
 
 
 @pytest.fixture
 def places(tmp_path, monkeypatch):
     monkeypatch.setenv("BERTOLOGY_MEASURED", str(tmp_path / "runs"))
     return tmp_path
+
+
+@pytest.fixture
+def shared(places, tmp_path_factory, monkeypatch):
+    """Fine-tuning runs and measurements are made once for all pages, and for all processes that run tests."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared"
+    monkeypatch.setenv("BERTOLOGY_MEASURED", str(folder / "runs"))
+    monkeypatch.setenv("BERTOLOGY_CACHE", str(folder / "cache"))
+    return places
 
 
 def executed(notebook, values, places):
@@ -34,8 +44,9 @@ def executed(notebook, values, places):
 
 
 @pytest.mark.parametrize("notebook", EXPERIMENTS, ids=lambda one: one.name)
-def test_the_study_small_goes_from_raw_rows_to_the_last_claim(notebook, places):
+def test_the_study_small_goes_from_raw_rows_to_the_last_claim(notebook, shared):
     """Fine-tuning, every measurement of the page, and the page itself."""
+    places = shared
     text, claims = executed(notebook, {"study": "small", "tasks": "mrpc,sst2"}, places)
     assert "A run with study = small" in text and "outputs and figures are this run's" in text
     names = [{*row["tasks"]} for row in claims.values()]
@@ -51,10 +62,10 @@ def test_the_study_small_goes_from_raw_rows_to_the_last_claim(notebook, places):
 
 @pytest.mark.parametrize("notebook", EXPERIMENTS, ids=lambda one: one.name)
 def test_a_classifier_of_ones_own_has_one_run_and_says_what_cannot_be_tested(
-    notebook, places, tiny_bert, tiny_classifier
+    notebook, shared, tiny_bert, tiny_classifier
 ):
     values = {"tasks": "sst2", "model": str(tiny_bert), "data": "embedded", "study": "small"}
-    _, claims = executed(notebook, values | {"checkpoint": f"sst2={tiny_classifier}"}, places)
+    _, claims = executed(notebook, values | {"checkpoint": f"sst2={tiny_classifier}"}, shared)
     assert "not testable" in {row["verdict"] for row in claims.values()}
 
 
