@@ -8,7 +8,7 @@ wrong parameter at once.
 
 from importlib import import_module
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Public name: (module, its name there).
 _PUBLIC = {

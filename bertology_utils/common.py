@@ -51,22 +51,6 @@ def one_based(index: int) -> int:
     return index + 1
 
 
-def zero_based(number: int, count: int, kind: str = "layer") -> int:
-    """Index in code (from 0) of the layer or head that people call ``number``.
-
-    Args:
-        number: layer or head, from 1.
-        count: how many there are.
-        kind: "layer" or "head", for the message.
-
-    Raises:
-        ValueError: if ``number`` is not in 1…``count``.
-    """
-    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= count:
-        raise ValueError(f"unknown {kind} {number!r}; {kind}s are counted from 1 to {count}")
-    return number - 1
-
-
 def head_name(layer: int, head: int) -> str:
     """Name of a head, "(layer, head)" counted from 1, for indices from 0."""
     return f"({one_based(layer)}, {one_based(head)})"

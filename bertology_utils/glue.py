@@ -191,15 +191,6 @@ def plain_metric(task: Task) -> str:
     return "accuracy" if "accuracy" in task.metrics else task.metrics[0]
 
 
-def scale_of(task: Task, score: float) -> float:
-    """Scale on which the variance between runs is comparable across tasks.
-
-    A step of the logit of an accuracy, or of the inverse hyperbolic tangent of a correlation, at
-    this score by :func:`plain_metric`; at least a hundredth.
-    """
-    return max(1 - score**2 if task.is_regression else score * (1 - score), 0.01)
-
-
 @dataclass(frozen=True)
 class DataSource:
     """A parsed ``data`` parameter.

@@ -137,7 +137,12 @@ def _side_by_side(jobs: int, scheduler: str) -> Iterator[None]:
         with parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1):
             yield
         return
-    from distributed import Client
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ImportError(
+            "a scheduler needs Dask: pip install 'bertology-utils[cluster]', on all of its workers as well"
+        ) from None
 
     with Client(scheduler), parallel_config("dask"):
         yield

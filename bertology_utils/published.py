@@ -12,7 +12,6 @@ from .common import one_of
 
 PANELS = ("framenet", "[SEP]", "[CLS]")
 READING_ERROR = 0.02  # of one cell, about
-MODEL = "bert-base-uncased, published panel, read off"  # what verdicts on them are about
 
 
 @cache

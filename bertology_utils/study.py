@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .finetune import Training
     from .framenet.release import FrameSentence
     from .pruning import Cut
+    from .settings import ModelSource
     from .store import Measurement
 
 GLUE_VARIABLE = "BERTOLOGY_GLUE"  # a folder that stands for the Hub's GLUE
@@ -176,9 +177,8 @@ class Study:
             others = all_rows.select(np.concatenate([held, unused]))
         else:
             dev = glue.load_rows(task, "dev", self._source)
-            others = concatenate_datasets(
-                [dev.select(rng.permutation(len(dev))), all_rows.select(unused)]
-            )
+            rest = glue.without(task, all_rows.select(unused), glue.texts(task, dev))
+            others = concatenate_datasets([dev.select(rng.permutation(len(dev))), rest])
         kept = glue.without(task, others, glue.texts(task, train))
         if 2 * len(kept) < len(others):
             raise ValueError(
@@ -291,10 +291,13 @@ class Study:
     # Models
 
     @cached_property
-    def _model(self) -> Any:
+    def _model(self) -> ModelSource:
+        """The encoder's source; a branch on the Hub is pinned to its present commit."""
+        from .models import pinned
         from .settings import parse_model
 
-        return parse_model(self.settings.model)
+        source = parse_model(self.settings.model)
+        return source if source.is_local else pinned(source)[0]
 
     @cached_property
     def tokenizer(self) -> PreTrainedTokenizerFast:

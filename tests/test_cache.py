@@ -92,13 +92,21 @@ def another_that_waits(folder):
 
 def test_a_lock_whose_file_is_removed_keeps_others_out_all_the_same(tmp_path, monkeypatch):
     """Who has opened the file that the first one removes must not hold a lock that nobody else sees."""
-    first = cache.locked(tmp_path / "entry", "a test")
-    first.__enter__()
-    lock, ends = fcntl.flock, [first]
+    held, ends = threading.Event(), threading.Event()
+
+    def hold():
+        with cache.locked(tmp_path / "entry", "a test"):
+            held.set()
+            ends.wait(10)
+
+    first, lock = threading.Thread(target=hold), fcntl.flock
+    first.start()
+    assert held.wait(10)
 
     def flock(file, operation):
-        if ends:  # between the opening and the locking of the second
-            ends.pop().__exit__(None, None, None)
+        if not ends.is_set():  # between the opening and the locking of the second
+            ends.set()
+            first.join(10)
         return lock(file, operation)
 
     monkeypatch.setattr(fcntl, "flock", flock)

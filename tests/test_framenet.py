@@ -70,7 +70,8 @@ def plain_exemplars(archive):
 
     def spans(annotation, layer):
         labels = annotation.iterfind(f"{at}layer[@name='{layer}'][@rank='1']/{at}label")
-        return {(one.get("name"), int(one.get("start")), int(one.get("end")) + 1) for one in labels}
+        placed = (one for one in labels if one.get("start"))  # others are understood, not written
+        return {(one.get("name"), int(one.get("start")), int(one.get("end")) + 1) for one in placed}
 
     for name in archive.namelist():
         if "/lu/lu" in name:

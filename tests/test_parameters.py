@@ -226,6 +226,4 @@ def test_a_broken_notebook_or_parameters_cell_is_named(tmp_path, text, message):
 
 
 def test_people_and_code_agree():
-    numbers = [common.one_based(index) for index in range(12)]
-    assert [common.zero_based(number, 12) for number in numbers] == list(range(12))
     assert common.head_name(5, 11) == "(6, 12)"

@@ -19,10 +19,44 @@ from bertology_utils.glue import TASKS
 from bertology_utils.measurements import named_maps
 from bertology_utils.patterns import classifiers, labels
 from bertology_utils.patterns.classifiers import Patterns, load_network, load_regression
-from bertology_utils.patterns.labels import EXPECTED, FOLDER, PATTERNS, constructed_maps, load_maps
+from bertology_utils.patterns.labels import FOLDER, PATTERNS, load_maps
 from bertology_utils.study import Study
 
 UNIFORM = torch.full((1, 6, 6), 1 / 6)
+
+# Maps that are known by construction, with what the guideline calls each.
+
+EXPECTED = {
+    "uniform": "heterogeneous",
+    "to itself": "diagonal",
+    "to the previous token": "diagonal",
+    "to [CLS]": "vertical",
+    "half to [CLS], half to itself": "vertical+diagonal",
+    "within its own sentence": "block",
+}
+
+
+def constructed_maps(length):
+    """Exact maps of two sentences of equal length, named as in :data:`EXPECTED`.
+
+    Args:
+        length: wordpieces, [CLS] and both [SEP] included.
+    """
+    separators = np.zeros(length, dtype=bool)
+    separators[[length // 2, length - 1]] = True
+    itself, first = np.eye(length), np.zeros((length, length))
+    first[:, 0] = 1
+    sentence = np.cumsum(separators) - separators  # [SEP] belongs to the sentence that it ends
+    same = (sentence[:, None] == sentence).astype(float)
+    maps = (
+        np.full((length, length), 1 / length),
+        itself,
+        np.vstack([itself[:1], itself[:-1]]),
+        first,
+        (first + itself) / 2,
+        same / same.sum(axis=1, keepdims=True),
+    )
+    return {name: (weights, separators) for name, weights in zip(EXPECTED, maps, strict=True)}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Labelled self-attention maps (§4.1), and maps whose label is known by construction.
+"""Labelled self-attention maps (§4.1).
 
 The data card, ``labelled_maps/README.md``, says where the maps come from, by what guideline they
 were labelled, and how far two readers agree. No text is stored, only weights.
@@ -65,38 +65,3 @@ def pictures(maps: pd.DataFrame) -> list[Picture]:
 def indices(labels: Iterable[str]) -> np.ndarray:
     """Labels as indices into :data:`PATTERNS`, shape (maps,)."""
     return np.array([PATTERNS.index(label) for label in labels])
-
-
-# Maps that are known by construction, with what the guideline calls each. ---
-
-EXPECTED = {
-    "uniform": "heterogeneous",
-    "to itself": "diagonal",
-    "to the previous token": "diagonal",
-    "to [CLS]": "vertical",
-    "half to [CLS], half to itself": "vertical+diagonal",
-    "within its own sentence": "block",
-}
-
-
-def constructed_maps(length: int) -> dict[str, Picture]:
-    """Exact maps of two sentences of equal length, named as in :data:`EXPECTED`.
-
-    Args:
-        length: wordpieces, [CLS] and both [SEP] included.
-    """
-    separators = np.zeros(length, dtype=bool)
-    separators[[length // 2, length - 1]] = True
-    itself, first = np.eye(length), np.zeros((length, length))
-    first[:, 0] = 1
-    sentence = np.cumsum(separators) - separators  # [SEP] belongs to the sentence that it ends
-    same = (sentence[:, None] == sentence).astype(float)
-    maps = (
-        np.full((length, length), 1 / length),
-        itself,
-        np.vstack([itself[:1], itself[:-1]]),
-        first,
-        (first + itself) / 2,
-        same / same.sum(axis=1, keepdims=True),
-    )
-    return {name: (weights, separators) for name, weights in zip(EXPECTED, maps, strict=True)}
