@@ -117,11 +117,11 @@ class StudySettings(BaseModel):
 
             pairs = parse_pairs("checkpoint", given["checkpoint"])
             given["checkpoint"] = dict(pairs)
-            for name, _ in pairs:
-                if [one for one, _ in pairs].count(name) > 1:
-                    raise ValueError(
-                        f"checkpoint: {name} is given twice; there is one classifier per task"
-                    )
+            named = [task for task, _ in pairs]
+            if twice := next((task for task in named if named.count(task) > 1), ""):
+                raise ValueError(
+                    f"checkpoint: {twice} is given twice; there is one classifier per task"
+                )
         for task, place in given.get("checkpoint", {}).items():
             if not Path(place).expanduser().is_dir():
                 raise ValueError(

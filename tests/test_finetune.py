@@ -73,9 +73,10 @@ def test_everything_that_matters_is_in_the_key(tiny_bert, tmp_path, monkeypatch)
     def key(run=1, start="pre-trained", edited="", **entries):
         folder = tmp_path / "SST-2"
         folder.mkdir(exist_ok=True)
-        lines = [f"text {number}\t{number % 2}" for number in range(30)] + [f"last{edited}\t0"]
-        for name in ("train.tsv", "dev.tsv"):
-            (folder / name).write_text("\n".join(["sentence\tlabel", *lines]) + "\n")
+        for name in ("train", "dev"):
+            lines = [f"{name} {number}\t{number % 2}" for number in range(30)]
+            lines = ["sentence\tlabel", *lines, f"the last of {name}{edited}\t0"]
+            (folder / f"{name}.tsv").write_text("\n".join(lines) + "\n")
         keys = []
         monkeypatch.setattr("bertology_utils.study.artefact", lambda _, key, fill: keys.append(key))
         usual = {"model": str(tiny_bert), "data": f"folder:{tmp_path}", "annotation": "spacy:numpy"}
