@@ -125,15 +125,16 @@ def device_name() -> str:
 
 
 def precision(on_cpu: str = "float32") -> str:
-    """Number format of trainings: on a GPU of CUDA "bf16" where the hardware has it, else "fp16"; elsewhere ``on_cpu``.
+    """Number format of trainings: on a GPU of CUDA "bf16" where the hardware has it, else "fp16"; on a CPU ``on_cpu``.
 
-    A processor without instructions for bf16 takes ten times as long with it, and gets float32.
+    A processor without instructions for bf16 takes ten times as long with it, and gets float32, as
+    every other device does.
     """
     import torch
 
     if device().type != "cuda":
         has_bf16 = torch.cpu.get_capabilities().get("avx512_bf16", False)
-        return on_cpu if has_bf16 else "float32"
+        return on_cpu if has_bf16 and device().type == "cpu" else "float32"
     return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp16"
 
 
