@@ -31,7 +31,7 @@ from .common import one_of
 from .disabling.heads import TwinWords
 from .disabling.masking import all_heads, disable_heads, disabled, replacement
 from .disabling.sweep import sweep
-from .drift.measure import cosine
+from .drift import cosine
 from .features.measure import (
     DESTINATIONS,
     TYPES,

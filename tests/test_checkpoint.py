@@ -77,7 +77,7 @@ def test_it_must_fit_the_task_and_the_model(tiny_bert, tiny_classifier, tmp_path
         (f"rte={tiny_classifier},RTE={tiny_classifier}", {}, "rte is given twice"),
         (f"cola={tiny_classifier}", {}, "unknown task 'cola'"),
         (f"rte={other}", {}, "its vocab_size is 99"),
-        (f"qqp={tiny_classifier}", {"tasks": "rte,mnli"}, "qqp is none of the tasks mnli, rte"),
+        (f"qqp={tiny_classifier}", {"tasks": "rte,mnli"}, "qqp is none of the tasks rte, mnli"),
     ]
     for checkpoint, given, message in refused:
         usual = {"study": "colab", "model": str(tiny_bert), "tasks": checkpoint.split("=")[0]}

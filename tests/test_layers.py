@@ -7,7 +7,7 @@ from conftest import ROOT, python
 CHEAP = "common cache hub glue models settings studies run annotation.annotators colab"
 HEAVY = {"torch", "transformers", "datasets", "spacy"}
 # torch is most of what is left here; the rest comes when a model or a data set is loaded.
-MEASURING = "framenet.measure disabling.sweep drift.measure finetune"
+MEASURING = "framenet.measure disabling.sweep drift finetune"
 LATE = {"transformers", "datasets", "pandas", "accelerate", "sklearn", "spacy", "torch._dynamo"}
 
 

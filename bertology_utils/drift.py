@@ -1,0 +1,52 @@
+"""How alike two models' attention maps are (§4.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import torch
+from torch import nn
+
+from .attention import Batch, attention_maps
+from .attention.hooks import shape_of
+
+
+def map_similarity(model: nn.Module, reference: nn.Module, batches: Iterable[Batch]) -> np.ndarray:
+    """Cosine similarity of two models' flattened attention maps (§4.3).
+
+    Args:
+        model, reference: of the same layers and heads.
+        batches: inputs.
+
+    Returns:
+        Shape (examples, layers, heads), examples in the order of the data.
+
+    Raises:
+        ValueError: models of different shapes, or no inputs.
+    """
+    if shape_of(model) != shape_of(reference):
+        raise ValueError(
+            "maps are compared head by head, and these models have (layers, heads) of"
+            f" {shape_of(model)} and {shape_of(reference)}; compare models of the same shape"
+        )
+    parts: list[np.ndarray] = []
+    order: list[int] = []
+    for batch in batches:
+        batch = batch.to(next(model.parameters()).device)
+        real = batch.mask[:, None, :, None]
+        both = zip(attention_maps(model, batch), attention_maps(reference, batch), strict=True)
+        alike = [
+            cosine(*((maps.double() * real).flatten(2) for maps in of_layer)) for of_layer in both
+        ]
+        parts.append(torch.stack(alike, dim=1).cpu().numpy())
+        order += batch.index
+    if not order:
+        raise ValueError("there are no inputs to compare maps on; give at least one batch")
+    return np.concatenate(parts)[np.argsort(order)]
+
+
+def cosine(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """Cosine of two vectors, shapes (…, numbers) to (…)."""
+    lengths = one.square().sum(dim=-1) * other.square().sum(dim=-1)
+    return (one * other).sum(dim=-1) / lengths.clamp(min=1e-300).sqrt()
