@@ -209,15 +209,13 @@ def scores(root: Path, _: str) -> list[str]:
 
 def sweep_speed(root: Path, _: str) -> list[str]:
     """Seconds of the sweep and of plainer ways, for each model and task that was measured."""
-    seconds = {
-        path.stem.removeprefix("sweep_speed_").replace("_", ", ", 1): json.loads(
-            path.read_text(encoding="utf-8")
-        )["seconds"]
-        for path in sorted((root / "benchmarks").glob("sweep_speed_*_*.json"))
-    }
-    names = list(dict.fromkeys(name for one in seconds.values() for name in one))
-    rows = [[of, *(f"{one[name]:.3g} s" for name in names)] for of, one in seconds.items()]
-    return table(["", *names], rows)
+    lines, names = [], list[str]()
+    for path in sorted((root / "benchmarks").glob("sweep_speed_*_*.json")):
+        one = json.loads(path.read_text(encoding="utf-8"))
+        names = list(one["seconds"])
+        of = f"{one['shape']}, {one['examples']} pairs of {get_task(one['task']).title}"
+        lines.append((of, *(f"{seconds:.3g} s" for seconds in one["seconds"].values())))
+    return table(("", *names), lines)
 
 
 # Markdown ----------------------------------------------------------------
