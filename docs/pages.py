@@ -101,9 +101,7 @@ def count(root: Path, _: str) -> list[str]:
             for row in told(root, study, str(number)).get("claims", {}).values()
         ]
         if verdicts:
-            hold, fail, open_, untested = map(
-                verdicts.count, (HOLDS, FAILS, UNDECIDED, UNTESTED)
-            )
+            hold, fail, open_, untested = map(verdicts.count, (HOLDS, FAILS, UNDECIDED, UNTESTED))
             lines.append(
                 f"- {name}: of {len(verdicts)} claims {hold} hold (✓), {fail} do not (✗),"
                 f" {open_} are undecided (?), and {untested} could not be tested."
