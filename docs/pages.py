@@ -86,7 +86,8 @@ def _number(text: str) -> float:
 
 
 def signs(text: str) -> str:
-    """A text with minus signs as people write them, and zero without one."""
+    """A text with minus signs as people write them, zero without one, and one % for an interval."""
+    text = re.sub(r"\[(\S+) %, (\S+) %\]", r"[\1, \2]", text)
     text = re.sub(r"(?<![\w.])[-+](?=0(?:\.0+)?(?![\d.]))", "", text)
     return re.sub(r"(?<![\w.])-(?=\d)", "−", text)
 
