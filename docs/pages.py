@@ -118,7 +118,7 @@ def files(root: Path) -> Iterable[tuple[str, str, list[tuple[dict, xr.Dataset, i
     for folder in sorted(root.glob("results/*/*/")):
         several = []
         for path in sorted(folder.glob("*.nc")):
-            one = xr.load_dataset(path, engine="h5netcdf")
+            one = xr.open_dataset(path, engine="h5netcdf")  # arrays are read where they are used
             several.append((json.loads(one.attrs["settings"]), one, path.stat().st_size))
         if several:
             yield folder.parent.name, folder.name, several
