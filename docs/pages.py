@@ -125,22 +125,23 @@ def files(root: Path) -> Iterable[tuple[str, str, list[tuple[dict, xr.Dataset, i
 
 
 def measurements(root: Path, _: str) -> list[str]:
-    """What ``results/`` keeps of each measurement and study: its axes, runs, rows, hours and bytes."""
-    lines = []
+    """What ``results/`` keeps of each measurement, in the order of the pages: axes, files, examples, hours and bytes."""
+    source = (ROOT / "bertology_utils" / "measurements.py").read_text(encoding="utf-8")
+    studies: dict[str, dict[str, list[tuple[dict, xr.Dataset, int]]]] = {}
     for study, name, several in files(root):
-        settings, arrays, sizes = zip(*several, strict=True)
-        of_task = Counter(
-            next(one[of] for of in ("task", "treebank", "framenet") if of in one)
-            for one in settings
-        )
+        studies.setdefault(name, {})[study] = several
+    lines = []
+    for name in sorted(studies, key=lambda name: source.find(f"def {name}(")):
+        all_files = [one for several in studies[name].values() for one in several]
+        _, arrays, sizes = zip(*all_files, strict=True)
         rows = sorted({one.sizes.get("example", one.sizes.get("word", 0)) for one in arrays})
         values = (f"`{key}` ({', '.join(map(str, one.dims))})" for key, one in arrays[0].items())
         lines.append(
             (
-                f"`{study}/{name}`",
-                arrays[0].attrs["description"],
+                f"`{name}`",
+                arrays[0].attrs["description"].replace("``", "`"),
                 ", ".join(values),
-                ", ".join(f"{task}: {number}" for task, number in of_task.items()),
+                "; ".join(f"{study}: {counted(of)}" for study, of in studies[name].items()),
                 " to ".join(map(str, dict.fromkeys((rows[0], rows[-1])))),
                 f"{sum(one.attrs['seconds'] for one in arrays) / 3600:.1f}",
                 f"{sum(sizes) / 1e6:.1f}",
@@ -148,6 +149,15 @@ def measurements(root: Path, _: str) -> list[str]:
         )
     head = ("measurement", "what it is", "values (axes)", "files", "examples", "hours", "MB")
     return table(head, lines)
+
+
+def counted(several: list[tuple[dict, xr.Dataset, int]]) -> str:
+    """How many files there are of each task, of the treebank or of FrameNet."""
+    names = {"treebank": "treebank", "framenet": "FrameNet"}
+    of = Counter(
+        one.get("task") or next(names[key] for key in names if key in one) for one, _, _ in several
+    )
+    return ", ".join(f"{name} {number}" for name, number in of.items())
 
 
 def scores_of_runs(root: Path) -> dict[tuple[str, str, int], tuple[xr.Dataset, int]]:
