@@ -102,12 +102,6 @@ def all_runs(lab: Lab) -> list[Job]:
     return [job for run in runs_of(lab) for job in run_jobs(lab, *run)]
 
 
-def first_run(lab: Lab) -> list[Job]:
-    """Job of the first run of the first task with labels."""
-    tasks = [task for task in lab.tasks if task.labels]
-    return [job for task in tasks[:1] for job in run_jobs(lab, task, 0)]
-
-
 def random_starts(lab: Lab) -> list[Job]:
     """Jobs of the runs from random weights."""
     return [
@@ -117,10 +111,8 @@ def random_starts(lab: Lab) -> list[Job]:
     ]
 
 
-# A line for each notebook: what gives its jobs.
-NEEDS: Mapping[str, Sequence[Callable[[Lab], list[Job]]]] = {
-    "0": (first_run,),
-}
+# A line for each notebook: what gives its jobs. None has one that is left in this form.
+NEEDS: Mapping[str, Sequence[Callable[[Lab], list[Job]]]] = {}
 # The section of each notebook: a module or package of this package with a function ``run(lab)``.
 SECTIONS = {
     "11": "tree_controls",
