@@ -229,7 +229,8 @@ def test_no_dead_link_and_no_picture_without_words(name):
 # The committed notebooks: executed, readable, of the common form, and without traces of a machine.
 
 
-NOTEBOOK_0 = ROOT / "notebooks" / "0_attention_head.ipynb"  # explains, and judges no claim
+# Of pages whose claims are not the paper's.
+CLAIMS_OF = {"0": "## What we find", "7": "## What others claim, and what we find"}
 EXPERIMENTS = [
     one for one in (ROOT / "notebooks").glob("*.ipynb") if '"study = ' in one.read_text()
 ]
@@ -267,13 +268,10 @@ def test_prose_before_code_and_short_cells(path, cells):
 def test_common_form(path, cells):
     assert "setup" in code(cells)[0]["metadata"]["tags"]
     wanted = ("## Set-up", "## What to take away", "**Try it")
-    if path == NOTEBOOK_0:
-        wanted = ("## Set-up", "## Exercises")
     if path in EXPERIMENTS:
-        claims = (
-            "## What others claim" if path.stem.startswith("7_") else "## What the paper claims"
-        )
-        wanted = (f"{claims}, and what we find", "**Caveats.**", "**Try it")
+        number = path.stem.split("_")[0]
+        claims = CLAIMS_OF.get(number, "## What the paper claims, and what we find")
+        wanted = (claims, "**Caveats.**", "**Try it")
     text = prose(path)
     for heading in wanted:
         assert heading in text, heading
