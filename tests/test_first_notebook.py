@@ -16,6 +16,7 @@ from transformers import AutoModelForSequenceClassification, DistilBertConfig, D
 
 from bertology_utils import attention_maps, batches_of, plots
 from bertology_utils.attention import head_weights
+from bertology_utils.glue import get_task
 from bertology_utils.stats import HEADS
 from bertology_utils.study import OUTPUT_VARIABLE, Study
 from docs.book import with_descriptions
@@ -114,14 +115,10 @@ def test_what_the_notebook_hands_to_bertviz_is_what_bertviz_takes(own, head_view
 # Flips
 
 
-def test_a_task_without_two_labels_is_refused_in_words():
-    regression = xr.Dataset({"answer": ("example", [0.1, 0.9])})
-    three = xr.Dataset({"right": ("example", [True, True]), "label": ("example", [2, 0])})
-    study = SimpleNamespace(
-        tasks=["STS-B", "MNLI-m"], measure=lambda _: {"STS-B": regression, "MNLI-m": three}
-    )
-    names = {"study": study, "without_each_head": None}
-    with pytest.raises(ValueError, match="STS-B, MNLI-m: .* choose tasks with two labels"):
+def test_tasks_without_two_labels_are_refused_before_anything_is_measured():
+    study = SimpleNamespace(tasks=["STS-B", "MNLI-m"], measure=lambda _: pytest.fail("measured"))
+    names = {"study": study, "without_each_head": None, "get_task": get_task}
+    with pytest.raises(ValueError, match="STS-B, MNLI-m: .* choose tasks with two"):
         exec(text_of("code", "without = {"), names)
 
 
