@@ -1,4 +1,4 @@
-"""What notebook 0 is made of: a head by hand, the case that is shown, plain maps, lines, and described pictures."""
+"""What notebook 0 is made of: a head by hand, a reader's own sentence, flips against plain loops, and described pictures."""
 
 import re
 from types import SimpleNamespace
@@ -8,7 +8,7 @@ import nbformat
 import numpy as np
 import pytest
 import torch
-from bertology_utils.record import OUTPUT_VARIABLE, Record
+import xarray as xr
 from bs4 import BeautifulSoup
 from conftest import ROOT
 from precision import forward_tolerance
@@ -16,6 +16,9 @@ from transformers import AutoModelForSequenceClassification, DistilBertConfig, D
 
 from bertology_utils import attention_maps, batches_of, plots
 from bertology_utils.attention import head_weights
+from bertology_utils.glue import get_task
+from bertology_utils.stats import HEADS
+from bertology_utils.study import OUTPUT_VARIABLE, Study
 from docs.book import with_descriptions
 
 
@@ -77,29 +80,21 @@ def shown():
 @pytest.fixture(params=["pair", "sentence"])
 def own(classifier, tokenizer, shown, request):
     """The names that stand after the reader's own pair, or one sentence, was run."""
-    lab = SimpleNamespace(
-        tokenizer=tokenizer,
-        device="cpu",
-        figure=lambda figure, name, alt: shown.update({name: figure}),
-    )
-    at = {
-        "at_layer": 1,
-        "at_head": 2,
-        "title": "head (2, 3)",
-        "classifier": classifier,
-        "lab": lab,
-        "plots": plots,
-    }
-    names = at | {"batches_of": batches_of, "attention_maps": attention_maps}
+    study = SimpleNamespace(figure=lambda figure, name, alt: shown.update({name: figure}))
+    names = {"layer": 1, "head": 2, "title": "head (2, 3)", "example": classifier, "study": study}
+    names |= {"tokenizer": tokenizer, "plots": plots}
+    names |= {"batches_of": batches_of, "attention_maps": attention_maps}
     code = text_of("code", "mine = ")
     if request.param == "sentence":
         code = re.sub(r"mine = .*", 'mine = "A swan sang."', code, count=1)
+    else:
+        code = re.sub(r"mine = .*", 'mine = ("A swan sang.", "It was heard.")', code, count=1)
     exec(code, names)
     return names
 
 
 def test_a_reader_types_a_pair_or_a_sentence(own, shown):
-    (words,) = [ax for ax in shown["own_pair"].axes if ax.get_xlabel() == "to token"]
+    (words,) = [ax for ax in shown["own_sentence"].axes if ax.get_xlabel() == "to token"]
     assert [label.get_text() for label in words.get_xticklabels()] == own["own_tokens"]
     assert own["own_tokens"].count("[SEP]") == (2 if isinstance(own["mine"], tuple) else 1)
     assert own["own_map"].shape == (len(own["own_tokens"]),) * 2
@@ -117,19 +112,62 @@ def test_what_the_notebook_hands_to_bertviz_is_what_bertviz_takes(own, head_view
     assert tokens == own["own_tokens"] and options == {"layer": 1, "heads": [2]}
 
 
+# Flips
+
+
+def test_tasks_without_two_labels_are_refused_before_anything_is_measured():
+    study = SimpleNamespace(tasks=["STS-B", "MNLI-m"], measure=lambda _: pytest.fail("measured"))
+    names = {"study": study, "without_each_head": None, "get_task": get_task}
+    with pytest.raises(ValueError, match="STS-B, MNLI-m: .* choose tasks with two"):
+        exec(text_of("code", "without = {"), names)
+
+
+def test_log_odds_are_those_of_the_answer_whose_loss_it_is():
+    code = text_of("code", "def log_odds").split("\n\n")[0]
+    exec(code, names := {"np": np})
+    p = np.array([0.02, 0.5, 0.98])
+    loss = xr.DataArray(-np.log(p).astype(np.float32), dims="example")
+    np.testing.assert_allclose(names["log_odds"](loss), np.log(p / (1 - p)), atol=1e-5)
+    assert np.isfinite(names["log_odds"](0 * loss)).all(), "a loss that 16 bits round to zero"
+
+
+@pytest.mark.parametrize("runs", [2, 3])
+def test_repeated_flips_and_chance_are_those_of_a_plain_loop(runs):
+    flipped = np.random.default_rng(0).random((runs, 3, 4, 20)) < 0.2
+    one = xr.DataArray(flipped, dims=["run", *HEADS, "example"])
+    code = text_of("code", "def share(part, whole)")
+    exec(code, names := {"flipped": {"SST-2": one, "one run": one[:1]}, "HEADS": HEADS})
+    assert set(names["repeated"]) == {"SST-2"}
+    for run in range(runs):
+        flips = again = by_chance = 0
+        for example in range(20):
+            own = flipped[run, :, :, example]
+            for other in set(range(runs)) - {run}:
+                there = flipped[other, :, :, example]
+                again += (own & there).sum() / (runs - 1)
+                by_chance += own.sum() * there.sum() / own.size / (runs - 1)
+            flips += own.sum()
+        for name, expected in (("repeated", again), ("by_chance", by_chance)):
+            found = names[name]["SST-2"].isel(run=run).mean().item()
+            assert found == pytest.approx(100 * expected / flips), name
+
+
+# Pictures
+
+
 def test_a_described_figure_is_shown_once_with_its_description(tmp_path, monkeypatch):
     import IPython.display
 
     shown = []
     monkeypatch.setattr(IPython.display, "display", lambda figure, metadata: shown.append(metadata))
     monkeypatch.setenv(OUTPUT_VARIABLE, str(tmp_path))
-    record = Record("0_trial", settings=None)
     figure, ax = plt.subplots()
     ax.plot([0, 1])
-    record.figure(figure, "described", "a line that rises")
+    Study.of("small", page="0_trial").figure(figure, "described", "a line that rises")
     assert not plt.fignum_exists(figure.number), "an open figure is shown by the notebook itself"
     assert shown == [{"image/png": {"alt": "a line that rises"}}]
-    assert record.written == ["described.png", "described.pdf"]
+    written = sorted(path.name for path in (tmp_path / "0_trial").iterdir())
+    assert written == ["described.pdf", "described.png"]
 
 
 def test_the_site_shows_descriptions():
