@@ -23,6 +23,7 @@ import nbformat
 
 import bertology_utils
 from bertology_utils.study import ROOT
+from docs.marks import prose
 
 SITE = "runs/site"
 NEEDS = ("sphinx", "myst_nb", "furo", "latex2mathml", "onnx", "onnxscript", "onnxruntime")
@@ -42,7 +43,6 @@ _COPIED = (
     "figures",
     "benchmarks",
     "bertology_utils",
-    "corpora_generator",
     "results",
     "tests",
 )
@@ -192,24 +192,26 @@ def write_source(root: Path, source: Path) -> None:
         ],
     }
     (source / "index.md").write_text(
-        home(readme) + "".join(_tree(*one) for one in trees.items()), encoding="utf-8"
+        home(root, readme) + "".join(_tree(*one) for one in trees.items()), encoding="utf-8"
     )
 
 
-def home(readme: str) -> str:
-    """The first page, with the findings and the table of notebooks that the README has.
+def home(root: Path, readme: str) -> str:
+    """The first page, with the findings and the table of notebooks that the README has, each beside its first picture.
 
     Raises:
-        ValueError: the README has no numbered findings, or no table with linked pictures.
+        ValueError: the README has no numbered findings, or no table of notebooks.
     """
     findings = re.findall(r"^\d\. .+", readme, re.MULTILINE)
-    pages = re.findall(r"^\| *\[!\[.*\|$", readme, re.MULTILINE)
-    if not findings or not pages:
+    rows = re.findall(r"^\| (\[[^\]]+\]\((notebooks/\S+\.ipynb)\) \|.*\|)$", readme, re.MULTILINE)
+    if not findings or not rows:
         raise ValueError(
-            "README.md has no numbered findings, or no table of notebooks with linked pictures, for the site"
+            "README.md has no numbered findings, or no table of notebooks, for the site"
         )
-    columns = pages[0].count(" | ") + 1
-    table = ["|" + " |" * columns, "|" + " --- |" * columns, *pages]
+    table = ["| | notebook | what it finds | to read |", "| --- | --- | --- | --- |"]
+    for row, path in rows:
+        first = re.search(r"!\[(.*?)\]\(\.\./(figures/[^)]+)\)", prose(root / path))
+        table.append(f"| {f'[![{first[1]}]({first[2]})]({path})' if first else ''} | {row}")
     return _HOME.format(findings="\n".join(findings[:3]), pages="\n".join(table))
 
 
