@@ -814,7 +814,7 @@ def pruned(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     outputs = [
         [known[frozenset(one[:count].tolist())] for count in counts] for one in orders.values()
     ]
-    values = {
+    values: dict[str, Any] = {
         kind: (("order", "count", "example"), one)
         for kind, one in judge(np.array(outputs), labels).items()
     }
@@ -856,13 +856,13 @@ def halves(study: Study, task: str, run: int, rows: slice, half: str = "good") -
     places = np.argsort(rank.astype(np.float16).ravel(), kind="stable")
     rng = np.random.default_rng([study.settings.seed, run])
     order = {"good": places, "bad": places[::-1], "random": rng.permutation(rank.size)}
-    kept = np.ones(rank.size, bool)
+    kept: np.ndarray = np.ones(rank.size, bool)
     kept[order[one_of("half", half, order)][: round(rank.size / 2)]] = False
     kept = kept.reshape(rank.shape)
     removed = tuple((int(layer), int(head)) for layer, head in np.argwhere(~kept))
     model, labels = study.classifier(task, run, cut=Cut(removed=removed)), study.labels(task, rows)
     judged = judge(predict_logits(model, study.batches(task, rows)), labels)
-    values = {kind: ("example", one) for kind, one in judged.items()}
+    values: dict[str, Any] = {kind: ("example", one) for kind, one in judged.items()}
     values |= {"label": ("example", labels), "kept": (("layer", "head"), kept)}
     return xr.Dataset(values, axes(*kept.shape))
 
