@@ -856,15 +856,15 @@ def halves(study: Study, task: str, run: int, rows: slice, half: str = "good") -
     places = np.argsort(rank.astype(np.float16).ravel(), kind="stable")
     rng = np.random.default_rng([study.settings.seed, run])
     order = {"good": places, "bad": places[::-1], "random": rng.permutation(rank.size)}
-    kept: np.ndarray = np.ones(rank.size, bool)
+    kept = np.ones(rank.size, bool)
     kept[order[one_of("half", half, order)][: round(rank.size / 2)]] = False
-    kept = kept.reshape(rank.shape)
+    kept = kept.reshape(rank.shape)  # type: ignore[assignment]
     removed = tuple((int(layer), int(head)) for layer, head in np.argwhere(~kept))
     model, labels = study.classifier(task, run, cut=Cut(removed=removed)), study.labels(task, rows)
     judged = judge(predict_logits(model, study.batches(task, rows)), labels)
     values: dict[str, Any] = {kind: ("example", one) for kind, one in judged.items()}
     values |= {"label": ("example", labels), "kept": (("layer", "head"), kept)}
-    return xr.Dataset(values, axes(*kept.shape))
+    return xr.Dataset(values, axes(*rank.shape))
 
 
 LOWEST = {"quarter": 1 / 4, "half": 1 / 2, "three-quarters": 3 / 4, "all": 1.0}  # of the layers
