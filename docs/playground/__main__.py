@@ -41,6 +41,7 @@ VENDORED = {
 # Of the site: in some of them a single head turns the answer, and in some no head matters.
 SENTENCES = [
     EXAMPLES[0],
+    "The plot is thin, but the actors save it.",
     "Beautiful pictures, empty story.",
     "He plays a fool, and he plays him well.",
     "It is not the disaster that I had feared.",
@@ -145,6 +146,7 @@ def write(root: Path, page: Path, shown: Shown, in_site: bool = False) -> None:
     for name, source in VENDORED.items():
         cache.write_atomically(page / "vendor" / name, (modules / source).read_bytes())
     about = export(shown.model, shown.tokenizer, page, shown.examples, shown.parts) | shown.words
+    about["runtime"] = (page / "vendor" / "ort-wasm-simd-threaded.wasm").stat().st_size
     if in_site:
         from .measured import measured
 

@@ -35,7 +35,7 @@ FARTHEST = 1e-3  # from PyTorch, of weights, norms and probabilities
 LARGE = 10_000  # numbers of a matrix that is stored in 16 bits each, or in 4
 BLOCK = 32  # numbers that share a scale where there are 4 bits for each
 EXAMPLES: list[Any] = [
-    "The plot is thin, but the actors save it.",
+    "The story never loses its way.",
     "She gave him the book, but he did not read it.",
     ("The play was long.", "We loved it."),
 ]
@@ -340,7 +340,8 @@ def first_of(session: Any, model: Any, tokenizer: Any, text: Any, target: Path) 
     whole = answers_of(session, batch, 0 * each[:1], "uniform")
     maps = np.stack([whole["weights"], whole["norms"]])
     write_atomically(target / "first.bin", np.round(maps * 65535).astype("<u2").tobytes())
-    first: dict[str, Any] = {"ids": batch.inputs["input_ids"][0].tolist()}
+    ids = batch.inputs["input_ids"][0].tolist()
+    first: dict[str, Any] = {"ids": ids, "tokens": tokenizer.convert_ids_to_tokens(ids)}
     if model.base_model is not model:
         parts = [answers_of(session, batch, one[None], "uniform")["answer"] for one in each]
         first["answer"] = whole["answer"][0].tolist()

@@ -1,12 +1,12 @@
 // The page: its state stands in the address, update() computes what the state asks for, and draw() shows it.
-import { about, load, run, tokensOf } from "./model.js"
-import { drawCard, evidence, fillLists, openEvidence } from "./evidence.js"
+import { about, isLoaded, load, open, run, tokensOf } from "./model.js"
+import { drawCard, fillLists, measured, openMeasured } from "./measured.js"
 
 const EXPLAINED = {
   weights: "Weights: how much each token (row) attends to each token (column). A vertical line is a token to which all others attend; a diagonal line, attention to a token itself or to a neighbour.",
   norms: "Norms: each weight times the length of the vector that it carries, as a share of the row. Much attention to a short vector contributes little.",
-  effects: "Effects: how the answer changes if one head is disabled.",
-  evidence: "Measured with MiniLM on real data, not on your sentence and not with the model above. Click a head to see all its numbers.",
+  effects: "Effects: how the answer changes if this head alone is disabled.",
+  measured: "",
 }
 const DISABLED = { uniform: "it attends to all tokens equally", zero: "it outputs nothing" }
 const CHOICES = { view: Object.keys(EXPLAINED), click: ["enlarges", "disables"], ablation: ["uniform", "zero"] }
@@ -15,13 +15,17 @@ const RAMPS = { // in the light and in the dark
   signed: ["#1f4e8c #8fb0d8 #f4f5f6 #dc9c94 #a8322a", "#7db1f2 #2f5587 #262c34 #8a3f38 #f08b7e"],
 }
 const CHANGED = 0.05 // a map that differs by more anywhere is marked
-const TOKENS_AT_ONCE = 400 // in a run of a sweep, so that another change need not wait long
+const MATTERS = 0.01 // a head that changes a probability by less does not matter
+const WIDEST = 0.5 // a change of a probability from which on the colour is darkest, on whatever sentence
+const TOKENS_AT_ONCE = 200 // in a run of a sweep, so that another change need not wait long
+const SHORT = 40 // tokens of a text in which all heads are tried unasked
 const $ = (id) => document.getElementById(id)
 const make = (tag, parts = {}, ...inside) => { const one = Object.assign(document.createElement(tag), parts); one.append(...inside); return one }
 const state = { text: "", pair: "", off: new Set(), head: null, view: "weights", click: "enlarges", ablation: "uniform", measure: "" }
 const cursor = { row: 0, column: 0 }, colours = {}
+let first // the first example, as it comes with the page
 let input, whole, now, effects = [] // tokens; outputs with all heads, and as the state says; change of the answer by head
-let busy = false, again = false, ignored = [], waiting, frame
+let busy = false, again = false, asked = false, stopped = false, failed = false, ignored = [], isStep = false, waiting, frame
 
 const count = () => about.layers * about.heads
 const place = (head) => [Math.floor(head / about.heads) + 1, (head % about.heads) + 1] // layer and head, from 1
@@ -29,6 +33,7 @@ const title = (head) => `(${place(head).join(", ")})`
 const largest = (list) => list.reduce((best, one, at) => (Math.abs(one) > Math.abs(list[best]) ? at : best), 0)
 const answered = () => largest(whole.answer) // the label, with all heads
 const isChance = () => about.labels.length > 1 // a single output is no probability
+const isTried = () => effects.length === count()
 const mapWay = () => (state.view === "norms" ? "norms" : "weights")
 const valuesOf = (head, way, from = now) => from[way].subarray(head * input.ids.length ** 2, (head + 1) * input.ids.length ** 2)
 
@@ -52,39 +57,63 @@ async function update() {
   busy = true
   while (again) {
     again = false
-    try {
-      const start = performance.now(), [text, pair] = [state.text.trim(), state.pair.trim()], key = JSON.stringify([text, pair]), fresh = key !== input?.key
-      document.documentElement.dataset.view = state.view // an empty text is still to be filled in
-      if (!text) throw new Error(pair ? "The first sentence is empty; write it there." : "Write a sentence to begin with.")
-      if (state.view === "evidence") ignored.push(...await openEvidence(state))
-      const next = { key, ...tokensOf(text, pair) }, base = fresh ? await outputs(next, new Set()) : whole
-      const found = state.off.size ? await outputs(next, state.off) : base
-      if (fresh) effects = []
-      ;[input, whole, now] = [next, base, found] // together: the page may be drawn at any time
-      state.head ??= telling()
-      const unknown = ignored.length ? `Ignored in the address: ${ignored.join(", ")}. ` : ""
-      const cut = next.length > next.ids.length ? `Of ${next.length} tokens ${next.ids.length} are read: the longer sentence is cut at its end. ` : ""
-      const read = `${cut}${next.ids.length} tokens${fresh || state.off.size ? `, read in ${Math.round(performance.now() - start)} ms` : ""}`
-      say(unknown + (state.view === "evidence" ? "" : read))
-      draw()
-      if (state.view === "effects" && !effects.length) await sweep()
-    } catch (error) { say(error.message, true) }
+    try { await turn() } catch (error) { say(error.message, true) }
     write()
   }
   busy = false
 }
 
-// What disabling each head does to the answer, with those of the state disabled as well.
-async function sweep() {
-  const start = performance.now(), changes = [], most = Math.max(1, Math.min(about.heads, Math.floor(TOKENS_AT_ONCE / input.ids.length)))
-  while (changes.length < count()) {
-    const sets = Array.from({ length: Math.min(most, count() - changes.length) }, (_, at) => toggled([changes.length + at]))
-    const answer = Array.from((await run(input, sets, state.ablation, ["answer"])).answer), size = about.labels.length
-    if (again) return
-    for (const at of sets.keys()) changes.push(judged(answer.slice(at * size, (at + 1) * size))[answered()] - now.answer[answered()])
-    $("verdict").textContent = `${changes.length} of ${count()} heads tried`
+async function turn() {
+  const start = performance.now(), [text, pair] = [state.text.trim(), state.pair.trim()], key = JSON.stringify([text, pair])
+  document.documentElement.dataset.view = state.view // an empty text is still to be filled in
+  if (state.view === "measured") {
+    const unknown = [...ignored, ...await openMeasured(state)]
+    state.head ??= largest(measured().values)
+    say(unknown.length ? `Ignored in the address: ${unknown.join(", ")}.` : "")
+    return draw()
   }
-  effects = Object.assign(changes, { seconds: (performance.now() - start) / 1000 })
+  if (!text) throw new Error(pair ? "The first sentence is empty; write it there." : "Write a sentence to begin with.")
+  const fresh = key !== input?.key, isFirst = text === about.examples[0] && !pair
+  if (isFirst && fresh) begin(key)
+  else if (!isLoaded()) {
+    if (input && !fresh) draw()
+    else throw new Error(failed || "This is read as soon as the model is loaded.")
+    return
+  } else {
+    const next = fresh ? { key, ...tokensOf(text, pair) } : input, base = fresh ? await outputs(next, new Set()) : whole
+    const found = state.off.size ? await outputs(next, state.off) : base
+    if (fresh) effects = []
+    ;[input, whole, now] = [next, base, found] // together: the page may be drawn at any time
+  }
+  if (isFirst && fresh && state.off.size && isLoaded()) now = await outputs(input, state.off)
+  state.head ??= isTried() ? largest(effects) : telling()
+  const unknown = ignored.length ? `Ignored in the address: ${ignored.join(", ")}. ` : ""
+  const cut = input.length > input.ids.length ? `Of ${input.length} tokens ${input.ids.length} are read: the longer sentence is cut at its end. ` : ""
+  if (isLoaded()) say(`${unknown}${cut}${input.ids.length} tokens${fresh || state.off.size ? `, read in ${Math.round(performance.now() - start)} ms` : ""}`)
+  draw()
+  if (isLoaded() && about.labels.length && !isTried() && !stopped && (asked || state.view === "effects" || input.ids.length <= SHORT)) await sweep()
+}
+
+// The first example, before the model is there: with all heads, and without each of them.
+function begin(key) {
+  const answer = judged(first.answer ?? [])
+  input = { ...first, key, types: first.ids.map(() => 0) }
+  whole = now = { weights: first.weights, norms: first.norms, answer }
+  effects = []
+  if (about.labels.length && !state.off.size && state.ablation === "uniform") effects = first.without.map((one) => judged(one)[answered()] - answer[answered()])
+}
+
+// What disabling each head does to the answer, with those of the state disabled as well; goes on where it was.
+async function sweep() {
+  const own = effects, most = Math.max(1, Math.floor(TOKENS_AT_ONCE / input.ids.length)), size = about.labels.length
+  while (!isTried()) {
+    const sets = Array.from({ length: Math.min(most, count() - effects.length) }, (_, at) => toggled([effects.length + at]))
+    const answer = Array.from((await run(input, sets, state.ablation, ["answer"])).answer)
+    if (own !== effects || stopped) return // of another state
+    for (const at of sets.keys()) own.push(judged(answer.slice(at * size, (at + 1) * size))[answered()] - now.answer[answered()])
+    drawVerdict()
+    if (again) return
+  }
   draw()
 }
 
@@ -102,21 +131,23 @@ function toggled(heads) {
 // The state in the address, of which what is not understood is left out, and said.
 function write() {
   const name = (one) => place(one).join("."), kept = { ...state, head: state.head === null ? "" : name(state.head), off: [...state.off].map(name).join(" ") }
-  if (state.view !== "evidence") kept.measure = ""
-  history.replaceState(null, "", `#${new URLSearchParams(Object.entries(kept).filter(([, value]) => value))}`)
+  if (state.view !== "measured") kept.measure = ""
+  const hash = `#${new URLSearchParams(Object.entries(kept).filter(([, value]) => value))}`
+  history[isStep && hash !== location.hash ? "pushState" : "replaceState"](null, "", hash)
+  isStep = false
 }
 
 function fromAddress() {
-  const found = { off: new Set(), pair: "" }, number = (one) => { // of a head, from 0
+  const found = { off: new Set(), pair: "", view: "weights" }, number = (one) => { // of a head, from 0
     const [layer, head, ...more] = one.split(".").map(Number)
     return !more.length && layer >= 1 && layer <= about.layers && head >= 1 && head <= about.heads ? (layer - 1) * about.heads + head - 1 : NaN
   }
-  const possible = { effects: about.labels.length > 0, evidence: about.evidence }
+  const possible = { effects: about.labels.length > 0, measured: about.measured, pair: !about.single }
   ignored = []
   for (const [name, value] of new URLSearchParams(location.hash.slice(1))) {
     const heads = ["off", "head"].includes(name) ? value.split(" ").map(number) : []
     if (heads.length && heads.every(Number.isInteger)) found[name] = name === "off" ? new Set(heads) : heads[0]
-    else if (["text", "pair", "measure"].includes(name) || (CHOICES[name]?.includes(value) && (possible[value] ?? true))) found[name] = value
+    else if ((["text", "pair", "measure"].includes(name) && (possible[name] ?? true)) || (CHOICES[name]?.includes(value) && (possible[value] ?? true))) found[name] = value
     else ignored.push(`${name}=${value}`.slice(0, 40))
   }
   return found
@@ -148,16 +179,21 @@ function legend(id, { unit, name, ticks } = { unit: mapWay().slice(0, -1), name:
   $(id).replaceChildren(make("span", { className: "soft", textContent: unit }), bar, make("div", {}, ...marks))
 }
 
-// What colours the heads instead of their maps: values, their texts, and a scale that has zero in the middle if they are signed.
+// What colours the heads instead of their maps: values, what stands on them and is said of them, and a scale that has zero in
+// the middle if they are signed.
 function numbers() {
-  const isEffect = state.view === "effects" && effects.length > 0
-  if (!isEffect && state.view !== "evidence") return undefined
-  const { values, texts, name, factor } = isEffect ? { values: effects, texts: effects.map(points) } : evidence()
-  const there = values.filter((one) => one !== null), signed = isEffect || (Math.min(...there) < 0 && Math.max(...there) > 0)
-  const reach = Math.max(1e-9, ...there.map(Math.abs)), [low, high] = signed ? [-reach, reach] : [Math.min(...there), Math.max(...there)]
-  const at = (one) => (one - low) / (high - low || 1), mark = (one) => (isEffect ? points(one) : String(Number((one * factor).toPrecision(2))))
-  const unit = isEffect ? `change of “${about.labels[answered()]}” ${state.off.size ? "if the head is switched" : "without the head"}${isChance() ? ", in points" : ""}` : name
-  return { values, texts: texts.map((one) => one.split(/[ []/)[0]), unit, at, name: signed ? "signed" : "shares", ticks: (signed ? [low, 0, high] : [low, high]).map((one) => [at(one), mark(one)]) }
+  if (state.view === "measured") {
+    const one = measured(), there = one.values.filter((value) => value !== null), signed = Math.min(...there) < 0 && Math.max(...there) > 0
+    const reach = Math.max(1e-9, ...there.map(Math.abs)), [low, high] = signed ? [-reach, reach] : [Math.min(...there), Math.max(...there)]
+    const at = (value) => (value - low) / (high - low || 1), ticks = (signed ? [low, 0, high] : [low, high]).map((value) => [at(value), round(value, high < 2 ? 2 : 0)])
+    return { ...one, unit: one.name, at, name: signed ? "signed" : "shares", ticks }
+  }
+  if (state.view !== "effects") return undefined
+  const values = Array.from({ length: count() }, (_, at) => effects[at] ?? null), texts = values.map((one) => (one === null ? "not tried yet" : points(one)))
+  const reach = isChance() ? WIDEST : Math.max(1e-9, ...effects.map(Math.abs)) // of a score nobody knows what is much
+  const at = (one) => 0.5 + Math.sign(one) * Math.sqrt(Math.min(1, Math.abs(one) / reach)) / 2, short = values.map((one) => (one === null ? "" : isChance() ? round(one * 100, 0) : round(one, 1)))
+  const unit = `change of “${about.labels[answered()]}” ${state.off.size ? "if the head is switched" : "without the head"}${isChance() ? ", in points" : ""}`
+  return { values, texts, short, unit, at, name: "signed", ticks: [-1, -0.2, 0, 0.2, 1].map((part) => [at(part * reach), points(part * reach)]) }
 }
 
 function draw() {
@@ -167,32 +203,31 @@ function draw() {
   root.dataset.answers = about.labels.length ? "yes" : "no"
   for (const name of Object.keys(RAMPS)) colours[name] = ramp(RAMPS[name][theme].split(" "))
   for (const field of Object.keys(CHOICES)) document.querySelector(`[name=${field}][value="${state[field]}"]`).checked = true
-  const measure = state.view === "evidence" ? `${evidence().says} ` : ""
   const hatched = state.view === "effects" && state.off.size ? " Of a hatched head: how it changes if the head is enabled. All others stay as they are." : ""
-  $("explained").textContent = measure + EXPLAINED[state.view] + hatched
+  $("explained").replaceChildren(...(state.view === "measured" ? saidOf(measured()) : [EXPLAINED[state.view] + hatched]))
   $("restore").disabled = !state.off.size
   const buttons = document.querySelectorAll("#grid .head"), room = Math.max(8, buttons[0].clientWidth)
-  for (const button of buttons) drawHead(button, Number(button.dataset.head), shown, Math.ceil(input.ids.length / room))
+  for (const button of buttons) drawHead(button, Number(button.dataset.head), shown, Math.ceil((input?.ids.length ?? 1) / room))
   legend("legend", shown)
   legend("map-legend")
-  drawAnswer()
-  if (state.view === "evidence") drawCard($("card"), state.head, make)
-  else drawMap()
+  if (state.view === "measured") drawCard($("card"), state.head, make)
+  else for (const part of [drawAnswer, drawVerdict, drawMap]) part()
   const off = state.off.has(state.head), way = off ? `, disabled: ${DISABLED[state.ablation]}; its ${mapWay()}` : `: its ${mapWay()}`
-  $("head-title").textContent = `Head ${title(state.head)}${state.view === "evidence" ? "" : way}`
+  $("head-title").textContent = `Head ${title(state.head)}${state.view === "measured" ? "" : way}`
   $("switch").textContent = off ? "Enable it" : "Disable it"
 }
 
 // A pixel of a small map shows the largest of a block of so many tokens by so many: shrunk by the browser, single cells would vanish.
 function drawHead(button, head, shown, block) {
-  const [canvas, text] = button.children, off = state.view !== "evidence" && state.off.has(head), size = input.ids.length
+  const [canvas, text] = button.children, isMeasured = state.view === "measured", off = !isMeasured && state.off.has(head), size = input?.ids.length
   const colour = shown && shown.values[head] !== null && colours[shown.name][Math.round(shown.at(shown.values[head]) * 255)]
   button.style.background = colour ? `rgb(${colour})` : ""
   button.style.color = colour ? (colour[0] * 0.3 + colour[1] * 0.6 + colour[2] * 0.1 > 130 ? "#111" : "#fff") : ""
-  text.textContent = shown ? shown.texts[head] : ""
-  const side = Math.ceil(size / block)
-  Object.assign(canvas, { hidden: Boolean(shown), width: side, height: side })
+  text.textContent = shown ? shown.short[head] : ""
+  canvas.hidden = Boolean(shown)
   if (!shown) {
+    const side = Math.ceil(size / block)
+    Object.assign(canvas, { width: side, height: side })
     const picture = new ImageData(side, side), most = new Float32Array(side * side)
     valuesOf(head, mapWay()).forEach((value, at) => {
       const pixel = Math.floor(at / size / block) * side + Math.floor((at % size) / block)
@@ -201,24 +236,42 @@ function drawHead(button, head, shown, block) {
     most.forEach((value, pixel) => picture.data.set([...shade(value), 255], pixel * 4))
     canvas.getContext("2d").putImageData(picture, 0, 0)
   }
-  const before = valuesOf(head, "weights", whole), changed = !off && !shown && valuesOf(head, "weights").some((value, at) => Math.abs(value - before[at]) > CHANGED)
+  const before = shown || now === whole ? [] : valuesOf(head, "weights", whole), changed = !off && before.some((value, at) => Math.abs(value - valuesOf(head, "weights")[at]) > CHANGED)
   for (const [name, is] of Object.entries({ off, changed, number: shown })) button.classList.toggle(name, Boolean(is))
   button.title = `head ${title(head)}${off ? ", disabled" : ""}${changed ? ", changed by what is disabled" : ""}${shown ? `: ${shown.texts[head]}, ${shown.unit}` : ""}`
   Object.assign(button, { tabIndex: head === state.head ? 0 : -1, ariaCurrent: String(head === state.head), ariaLabel: button.title })
 }
 
+function saidOf({ says, page, title: name }) {
+  return [`${says} Measured with multilingual E5-small on many sentences, not on yours; explained in `, make("a", { href: `../notebooks/${page}.html`, textContent: name }), ". Click a head to see all its numbers."]
+}
+
 function drawAnswer() {
-  const name = about.labels[answered()], before = amount(whole.answer[answered()] ?? 0), best = largest(effects)
-  const mark = (at) => (state.off.size ? [make("b", { style: `left:${whole.answer[at] * 100}%` })] : [])
+  const name = about.labels[answered()], before = amount(whole.answer[answered()] ?? 0), unknown = input.tokens.filter((one) => one === about.special[2]).length
+  const mark = (at) => (now !== whole ? [make("b", { style: `left:${whole.answer[at] * 100}%` })] : [])
   const bar = (at) => (isChance() ? [make("i", { style: `width:${now.answer[at] * 100}%` }), ...mark(at)] : [])
   const rows = now.answer.map((value, at) => make("div", { className: "bar" }, make("span", { textContent: about.labels[at] }), make("div", {}, ...bar(at)), make("span", { textContent: amount(value) })))
-  const said = state.off.size ? `${state.off.size} of ${count()} heads disabled.${name ? ` With all heads${isChance() ? ", where the marks are," : ""} ${name} has ${before}.` : ""}` : "No head is disabled."
-  const learned = about.trained ? ` The model learned to answer from ${about.trained}${input.types.at(-1) && about.single ? ", and never saw a pair: this answer means little" : ""}.` : ""
-  $("answer").replaceChildren(...rows, make("p", { className: "soft", textContent: said + (name ? learned : " This model has no classifier, so there is no answer to change.") }))
-  const [from, to] = effects.length ? [now.answer[answered()], now.answer[answered()] + effects[best]].map(amount) : []
-  const named = make("button", { type: "button", className: "link", textContent: `Head ${title(best)}`, onclick: () => change({ head: best }) })
-  const tried = `: ${state.off.has(best) ? "enabling" : "disabling"} it takes ${name} from ${from} to ${to}. All ${count()} heads tried in ${effects.seconds?.toFixed(1)} s.`
-  $("verdict").replaceChildren(...(from ? [named, tried] : []))
+  const disabled = `${state.off.size} of ${count()} heads disabled${isLoaded() ? "" : ", which changes the answer as soon as the model is loaded"}.`
+  const said = !name ? "This model has no classifier, so there is no answer to change." : !state.off.size ? "With all heads." : `${disabled} With all heads${isChance() ? ", where the marks are," : ""} ${name} has ${before}.`
+  const odd = unknown ? ` The model does not know ${unknown} of the ${input.tokens.length} tokens (${about.special[2]}), so this answer means little.` : ""
+  $("answer").firstElementChild.replaceChildren(...rows, make("p", { className: "soft" }, said, make("strong", { textContent: odd })))
+}
+
+// Which head matters most: tried in the background, with a button that stops it.
+function drawVerdict() {
+  const button = (textContent, onclick) => make("button", { type: "button", textContent, onclick }), verdict = $("verdict")
+  const tries = `${effects.length} of ${count()} heads tried`, go = (name) => button(name, () => { asked = true; stopped = false; update() })
+  if (!about.labels.length || (!isTried() && !isLoaded())) return verdict.replaceChildren()
+  if (stopped && !isTried()) return verdict.replaceChildren(`${tries}. `, go("Go on"))
+  if (!isTried() && !busy) return verdict.replaceChildren(go("Which head matters most here?"))
+  if (!isTried()) return verdict.replaceChildren(make("progress", { value: effects.length, max: count(), ariaLabel: "Heads tried" }), ` ${tries} `, button("Stop", () => { stopped = true; drawVerdict() }))
+  const best = largest(effects), label = about.labels[answered()], is = now.answer[answered()], then = is + effects[best], without = state.off.has(best) ? "With" : "Without"
+  const others = now.answer.filter((_, at) => at !== answered()), turns = isChance() && others.length === 1 && is > 0.5 !== then > 0.5
+  const many = effects.filter((one) => Math.abs(one) >= MATTERS).length, more = isChance() ? ` ${many} of ${count()} heads change it by a point or more.` : ""
+  if (isChance() && !many) return verdict.replaceChildren(`No single head matters here: the most that one changes is ${points(Math.abs(effects[best]))} points.`)
+  const head = button(`head ${title(best)}`, () => change({ head: best }))
+  head.className = "link"
+  verdict.replaceChildren(`${without} `, head, `, ${label} ${then > is ? "rises" : "falls"} from ${amount(is)} to ${amount(then)}${turns ? ": the answer turns." : "."}${more} `, button(state.off.has(best) ? "Enable it" : "Disable it", () => change({ head: best, off: toggled([best]) })))
 }
 
 function drawMap() {
@@ -236,7 +289,7 @@ function drawMap() {
     pen.fillStyle = `rgb(${shade(value)})`
     pen.fillRect(gutter + (at % size) * cell, gutter + Math.floor(at / size) * cell, cell - line, cell - line)
   })
-  Object.assign(pen, { textBaseline: "middle", fillStyle: style.color, lineWidth: 2, strokeStyle: getComputedStyle($("sweep")).backgroundColor })
+  Object.assign(pen, { textBaseline: "middle", fillStyle: style.color, lineWidth: 2, strokeStyle: getComputedStyle($("home").firstChild).color })
   pen.strokeRect(gutter + cursor.column * cell - 1, gutter + cursor.row * cell - 1, cell + 1, cell + 1)
   for (const [axis, side, sign] of [["row", "right", 1], ["column", "left", -1]]) {
     if (sign < 0) pen.rotate(-Math.PI / 2)
@@ -256,36 +309,46 @@ function drawMap() {
 
 function say(text, wrong = false) {
   $("message").textContent = text
-  for (const one of [$("message"), $("play"), $("answer")]) one.classList.toggle("wrong", wrong)
+  for (const one of [$("message"), ...document.querySelectorAll(".play")]) one.classList.toggle("wrong", wrong)
 }
 
 function change(changes, unknown = []) {
-  if (["off", "ablation", "text", "pair"].some((name) => name in changes)) effects = []
+  if (["off", "ablation", "text", "pair"].some((name) => name in changes)) {
+    effects = []
+    stopped = false
+    asked &&= !("text" in changes || "pair" in changes)
+  }
+  isStep ||= "view" in changes
   ignored = unknown
   Object.assign(state, changes)
   update()
 }
 
 function fill(changes, unknown) {
-  point(0, 0)
+  Object.assign(cursor, { row: 0, column: 0 })
   change(changes, unknown)
   for (const field of ["text", "pair"]) $(field).value = state[field]
 }
 
 function point(row, column) {
   Object.assign(cursor, { row, column })
-  if (now) drawMap()
+  if (now && state.view !== "measured") drawMap()
 }
 
 function build() {
   const { layers, heads } = about, across = Array.from({ length: heads }, (_, head) => head)
-  const press = (head, switches) => change(switches && state.view !== "evidence" ? { head, off: toggled([head]) } : { head })
+  const press = (head, switches) => change(switches && state.view !== "measured" ? { head, off: toggled([head]) } : { head })
   const arrows = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
   state.text = [about.examples[0]].flat()[0]
   $("about").textContent = `The model: ${about.name}, ${layers} layers of ${heads} heads.`
+  if (about.trained) $("trained").textContent = `It learned from ${about.trained}, so it takes every sentence for an opinion of a film. Of any other text its answer means little, however sure it is.`
+  if (about.typical) $("typical").textContent = about.typical
+  const [begins, ends, unknown] = about.special, isBert = begins === "[CLS]"
+  $("tokens").textContent = `${begins} starts every input${isBert ? "" : " (BERT’s [CLS])"}, and a classifier reads its answer there; ${ends} ends a sentence${isBert ? "" : " ([SEP])"}. ${isBert ? "“##” marks the rest of a word that the tokenizer splits" : "“▁” marks the beginning of a word"}; ${unknown} is what it does not know.`
   $("home").hidden = !about.home
   $("home").firstChild.href = about.home ?? ""
-  $("measured").hidden = !about.evidence
+  for (const name of ["measured", "of-measured"]) $(name).hidden = !about.measured
+  $("pairs").hidden = Boolean(about.single)
   $("grid").style.setProperty("--heads", heads)
   $("grid").append(make("span"), ...across.map((head) => make("span", { textContent: head + 1 })))
   for (let layer = 0; layer < layers; layer++) {
@@ -313,25 +376,29 @@ function build() {
     event.preventDefault()
   }
   for (const [text, pair = ""] of about.examples.map((one) => [one].flat())) {
-    $("examples").append(make("button", { type: "button", textContent: pair ? `${text} + ${pair}` : text, onclick: () => fill({ text, pair }) }))
+    $("examples").append(make("button", { type: "button", textContent: pair ? `${text} + ${pair}` : text, onclick: () => { isStep = true; fill({ text, pair, off: new Set(), view: state.view === "measured" ? "weights" : state.view }, []) } }))
   }
   $("form").oninput = () => { clearTimeout(waiting); waiting = setTimeout(() => change({ text: $("text").value, pair: $("pair").value }), 150) }
   for (const choice of document.querySelectorAll("[type=radio]")) choice.onchange = () => change({ [choice.name]: choice.value })
   $("restore").onclick = () => { change({ off: new Set() }); document.querySelector("#grid [tabindex='0']").focus() } // the button goes grey
   $("switch").onclick = () => press(state.head, true)
-  $("sweep").onclick = () => change({ view: "effects" })
   fillLists($("what"), $("of"), make, (measure) => change({ measure }))
-  matchMedia("(prefers-color-scheme: dark)").onchange = onresize = () => now && draw()
+  matchMedia("(prefers-color-scheme: dark)").onchange = onresize = () => !$("play").hidden && draw()
   onhashchange = () => { const found = fromAddress(); fill(found, ignored) }
 }
 
 try {
-  await load((done, all) => {
-    $("progress").value = done / all
-    say(`Loading the model: ${Math.round(done / 1e6)} of ${Math.round(all / 1e6)} MB`)
-  })
+  first = await open()
   build()
   onhashchange()
-} catch (error) { say(`The model could not be loaded: ${error.message}`, true) }
-$("progress").hidden = true
-globalThis.playground = { state, run, tokensOf, idle: () => !busy, outputs: () => ({ ...input, ...now, effects: [...effects], seconds: effects.seconds }) } // for tests
+  await load((done, all) => {
+    $("progress").value = done / all
+    $("loading").firstChild.textContent = `Loading the model: ${Math.round(done / 1e6)} of ${Math.round(all / 1e6)} MB `
+  })
+  update()
+} catch (error) {
+  failed = `The model could not be loaded: ${error.message}`
+  say(failed, true)
+}
+$("loading").hidden = true
+globalThis.playground = { state, run, tokensOf, idle: () => !busy, isLoaded, outputs: () => ({ ...input, ...now, effects: [...effects] }) } // for tests
