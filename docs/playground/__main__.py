@@ -9,12 +9,14 @@ ONNX's runtime and the tokenizer, of the versions and hashes in ``package-lock.j
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import json
 import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +31,14 @@ from .export import EXAMPLES, Parts, export, load
 
 HERE = Path(__file__).parent
 OWN = "runs/playground"
+ABOUT = "playground.json"
+RUNTIME = "ort-wasm-simd-threaded.wasm"
 STUDY = "e5"  # whose encoder the site's model has, and whose heads were measured
 # What the page loads of npm's packages, by its name in the page's folder.
 VENDORED = {
     "ort.mjs": "onnxruntime-web/dist/ort.wasm.min.mjs",
     "ort-wasm-simd-threaded.mjs": "onnxruntime-web/dist/ort-wasm-simd-threaded.mjs",
-    "ort-wasm-simd-threaded.wasm": "onnxruntime-web/dist/ort-wasm-simd-threaded.wasm",
+    RUNTIME: f"onnxruntime-web/dist/{RUNTIME}",
     "tokenizers.mjs": "@huggingface/tokenizers/dist/tokenizers.min.mjs",
     "tokenizers-LICENSE": "@huggingface/tokenizers/LICENSE",
 }
@@ -44,8 +48,6 @@ SENTENCES = [
     "The plot is thin, but the actors save it.",
     "Beautiful pictures, empty story.",
     "He plays a fool, and he plays him well.",
-    "It is not the disaster that I had feared.",
-    "A slow start, but a wonderful ending.",
     "The critics hated it, and they are wrong.",
 ]
 
@@ -54,36 +56,38 @@ class NoPackagesError(RuntimeError):
     """npm, or what it should fetch, is not there."""
 
 
-@dataclass
-class Shown:
-    """A model that a page shows.
+def own_model(folder: Path, page: Path) -> dict[str, Any]:
+    """Write the files of a model of one's own into a page's folder; returns what the page has to know of it.
 
-    Attributes:
-        model, tokenizer: a BERT classifier, or an encoder.
-        examples: sentences to try, or pairs; the first is shown until the model is there.
-        parts: see :class:`docs.playground.export.Packed`.
-        words: what the page says of it: its "name", what it was "trained" on, whether that were
-            "single" sentences, its "labels".
+    Raises:
+        ValueError: see :func:`docs.playground.export.load` and ``export``.
     """
-
-    model: Any
-    tokenizer: Any
-    examples: list[Any] = field(default_factory=lambda: EXAMPLES)
-    parts: list[Parts] = field(default_factory=list)
-    words: dict[str, Any] = field(default_factory=dict)
+    return {"name": folder.resolve().name} | export(*load(folder), page)
 
 
-def own_model(folder: Path) -> Shown:
-    """A model of one's own; raises ValueError, see :func:`docs.playground.export.load`."""
-    return Shown(*load(folder), words={"name": folder.resolve().name})
-
-
-def example_model() -> Shown:
-    """The example classifier, in the 4 bits and the low-rank updates that it is made of.
+def example_model(page: Path) -> dict[str, Any]:
+    """The same of the example classifier, which is exported once and kept.
 
     Raises:
         FileNotFoundError: its encoder is not installed.
     """
+    sources = [EXAMPLE, HERE / "export.py"]
+    key = {"files": [cache.file_sha256(one) for one in sources], "sentences": SENTENCES}
+    kept = cache.artefact("playground", key, lambda target, _: export_example(target))
+    shutil.copytree(kept, page, dirs_exist_ok=True)
+    with safe_open(EXAMPLE, "numpy") as file:
+        data = file.metadata()["data"]  # "GLUE's SST-2, 32000 of its 67349 training rows, drawn …"
+    rows = int(re.search(r", (\d+) of", data)[1])
+    return json.loads((page / ABOUT).read_text(encoding="utf-8")) | {
+        "name": "multilingual E5-small",
+        "trained": f"{rows:,} phrases from film reviews (SST-2)",
+        "labels": ["negative", "positive"],
+        "single": True,  # no pairs of sentences
+    }
+
+
+def export_example(target: Path) -> None:
+    """Write the example classifier in the 4 bits and the low-rank updates that it is made of."""
     study, update = Study.of(STUDY), load_file(EXAMPLE)
     model = study.example_classifier().cpu()
     before, whole = (dict(one.named_parameters()) for one in (study.encoder().cpu(), model.bert))
@@ -94,16 +98,7 @@ def example_model() -> Shown:
         )
         for name in (one.removesuffix(".a") for one in update if one.endswith(".a"))
     ]
-    with safe_open(EXAMPLE, "numpy") as file:
-        data = file.metadata()["data"]  # "GLUE's SST-2, 32000 of its 67349 training rows, drawn …"
-    rows = int(re.search(r", (\d+) of", data)[1])
-    words = {
-        "name": "multilingual E5-small",
-        "trained": f"{rows:,} phrases from film reviews (SST-2)",
-        "labels": ["negative", "positive"],
-        "single": True,
-    }
-    return Shown(model, study.tokenizer, SENTENCES, parts, words)
+    write_json(target / ABOUT, export(model, study.tokenizer, target, SENTENCES, parts))
 
 
 def packages(root: Path) -> Path:
@@ -128,13 +123,15 @@ def packages(root: Path) -> Path:
     return modules
 
 
-def write(root: Path, page: Path, shown: Shown, in_site: bool = False) -> None:
+def write(
+    root: Path, page: Path, model: Callable[[Path], dict[str, Any]], in_site: bool = False
+) -> None:
     """Write the page with its model into an empty folder.
 
     Args:
         root: of the checkout.
         page: the page's folder, made if need be.
-        shown: the model.
+        model: writes a model's files there, see :func:`own_model`.
         in_site: the page has a link to the site's first page, and what was measured if its heads fit.
 
     Raises:
@@ -145,18 +142,19 @@ def write(root: Path, page: Path, shown: Shown, in_site: bool = False) -> None:
     shutil.copytree(HERE / "page", page, dirs_exist_ok=True)
     for name, source in VENDORED.items():
         cache.write_atomically(page / "vendor" / name, (modules / source).read_bytes())
-    about = export(shown.model, shown.tokenizer, page, shown.examples, shown.parts) | shown.words
-    about["runtime"] = (page / "vendor" / "ort-wasm-simd-threaded.wasm").stat().st_size
+    about = model(page) | {"runtime": (page / "vendor" / RUNTIME).stat().st_size}
     if in_site:
-        from .measured import measured
+        from .measured import measured, typical
 
-        about["home"] = "../index.html"
-        measures = measured(Study.of(STUDY), titles(root / "notebooks"))
+        study, about["home"] = Study.of(STUDY), "../index.html"
+        with contextlib.redirect_stdout(None):  # which would say what is not measured yet
+            measures = measured(study, titles(root / "notebooks"))
+            about["typical"] = typical(study) if about.get("single") else ""
         heads = about["layers"] * about["heads"]
         if measures and len(measures[0]["parts"][0]["value"]) == heads:
             write_json(page / "measured.json", measures)
             about["measured"] = True
-    write_json(page / "playground.json", about)
+    write_json(page / ABOUT, about)
 
 
 def write_json(path: Path, content: object) -> None:
@@ -180,7 +178,7 @@ def main(folder: Path) -> None:
     """Write the page of one's own model."""
     shutil.rmtree(ROOT / OWN, ignore_errors=True)
     try:
-        write(ROOT, ROOT / OWN, own_model(folder))
+        write(ROOT, ROOT / OWN, functools.partial(own_model, folder))
     except (NoPackagesError, ValueError, OSError) as error:
         sys.exit(f"error: {error}")
     print(f"{OWN} is the page; python -m http.server --bind 127.0.0.1 --directory {OWN} shows it")

@@ -1,5 +1,5 @@
 // What was measured of every head, in measured.json, which is fetched when it is first wanted.
-const round = (value, digits) => ((text) => (Number(text) ? text.replace("-", "−") : (0).toFixed(digits)))(value.toFixed(digits))
+const round = (value, digits) => ((text) => (Number(text) ? text.replace("-", "−") : "0"))(value.toFixed(digits))
 let measures, lists, chosen, part
 
 // Before it is drawn: the measures, of which the state names one, "6_disabling_heads|loss added|MRPC", or only its
@@ -34,7 +34,7 @@ const textOf = ({ unit, digits }, { value, low, high }, head) => {
 // The chosen measure: values of all heads, what stands on them, and what is said of them.
 export function measured() {
   const { what, unit, digits, says, page, title } = chosen
-  const short = part.value.map((one) => (one === null ? "–" : round(one, Math.abs(one) < 10 ? Math.min(1, digits) : 0).replace("0.", ".")))
+  const short = part.value.map((one) => (one === null ? "–" : round(one, Math.abs(one) < 10 ? Math.min(1, digits) : 0).replace(/^(−?)0\./, "$1.")))
   const texts = part.value.map((_, head) => textOf(chosen, part, head))
   return { values: part.value, short: digits ? short : part.value.map((one) => (one === null ? "–" : round(one, 0))), texts, name: `${what}, ${part.of}${unit && `, in ${unit}`}`, says, page, title }
 }

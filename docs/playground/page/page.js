@@ -193,7 +193,7 @@ function numbers() {
   const reach = isChance() ? WIDEST : Math.max(1e-9, ...effects.map(Math.abs)) // of a score nobody knows what is much
   const at = (one) => 0.5 + Math.sign(one) * Math.sqrt(Math.min(1, Math.abs(one) / reach)) / 2, short = values.map((one) => (one === null ? "" : isChance() ? round(one * 100, 0) : round(one, 1)))
   const unit = `change of “${about.labels[answered()]}” ${state.off.size ? "if the head is switched" : "without the head"}${isChance() ? ", in points" : ""}`
-  return { values, texts, short, unit, at, name: "signed", ticks: [-1, -0.2, 0, 0.2, 1].map((part) => [at(part * reach), points(part * reach)]) }
+  return { values, texts, short, unit, at, name: "signed", ticks: [-1, -0.2, 0, 0.2, 1].map((part) => [at(part * reach), isChance() ? round(part * reach * 100, 0) : points(part * reach)]) }
 }
 
 function draw() {
@@ -252,9 +252,9 @@ function drawAnswer() {
   const bar = (at) => (isChance() ? [make("i", { style: `width:${now.answer[at] * 100}%` }), ...mark(at)] : [])
   const rows = now.answer.map((value, at) => make("div", { className: "bar" }, make("span", { textContent: about.labels[at] }), make("div", {}, ...bar(at)), make("span", { textContent: amount(value) })))
   const disabled = `${state.off.size} of ${count()} heads disabled${isLoaded() ? "" : ", which changes the answer as soon as the model is loaded"}.`
-  const said = !name ? "This model has no classifier, so there is no answer to change." : !state.off.size ? "With all heads." : `${disabled} With all heads${isChance() ? ", where the marks are," : ""} ${name} has ${before}.`
+  const said = !name ? "This model has no classifier, so there is no answer to change." : !state.off.size ? "" : `${disabled} With all heads${isChance() ? ", where the marks are," : ""} ${name} has ${before}.`
   const odd = unknown ? ` The model does not know ${unknown} of the ${input.tokens.length} tokens (${about.special[2]}), so this answer means little.` : ""
-  $("answer").firstElementChild.replaceChildren(...rows, make("p", { className: "soft" }, said, make("strong", { textContent: odd })))
+  $("answer").firstElementChild.replaceChildren(...rows, ...(said || odd ? [make("p", { className: "soft" }, said, make("strong", { textContent: odd }))] : []))
 }
 
 // Which head matters most: tried in the background, with a button that stops it.
