@@ -1,4 +1,4 @@
-"""The site: notebooks as they were executed, a playground, results, glossary and API, as pages that need no network.
+"""The site: a first page, notebooks as they were executed, a playground, results, documents and API; it needs no network.
 
 ``python -m docs.book`` builds it into ``runs/site`` by Sphinx; settings are in ``docs/conf.py``.
 All is built under another name and put in place when it is whole.
@@ -7,6 +7,7 @@ All is built under another name and put in place when it is whole.
 from __future__ import annotations
 
 import argparse
+import functools
 import html
 import importlib.util
 import pkgutil
@@ -15,21 +16,20 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 import nbformat
 
 import bertology_utils
-from bertology_utils.record import project_root
-from bertology_utils.run import find_notebooks, read_notebook
-from docs.publish import BADGE_IMAGE
+from bertology_utils.study import ROOT
 
 SITE = "runs/site"
 NEEDS = ("sphinx", "myst_nb", "furo", "latex2mathml", "onnx", "onnxscript", "onnxruntime")
 # Files and folders that pages are made of, or that they link to; those that are not there are left
 # out.
 _COPIED = (
+    "README.md",
     "RESULTS.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
@@ -42,45 +42,57 @@ _COPIED = (
     "figures",
     "benchmarks",
     "bertology_utils",
-    "corpora_generator",
     "results",
     "tests",
 )
-_GROUPS = {
-    "Play and look up": ["playground/index", "RESULTS", "docs/numbers", "docs/glossary"],
-    "Documentation": [
-        "docs/reading_verdicts",
-        "docs/own_data",
-        "docs/troubleshooting",
-        "docs/sources",
-        "docs/faults",
-    ],
-}
-# Takes the playground's place where there is no npm.
+# The site's first page; what stands in braces is taken from the README.
+_HOME = """\
+# What do BERT's attention heads do?
+
+*Revealing the Dark Secrets of BERT* (Kovaleva, Romanov, Rogers and Rumshisky, EMNLP 2019) answers that a few patterns recur in most heads, and that some heads can be switched off with profit. We repeated its experiments on another BERT, in twelve notebooks that show how every number comes about.
+
+## Switch off a head
+
+[![A web page: a sentence, the model's answer as two bars, a grid of 144 small attention maps, and the map of head (7, 3), in which "never" attends to the beginning of "loses"](figures/playground.png)](playground/index.md)
+
+*A classifier of film reviews reads "The story never loses its way." Without head (7, 3), which attends from "never" to "loses", the answer turns from positive to negative.*
+
+**[Type a sentence of your own](playground/index.md)**: the model runs in your browser, shows what each of its 144 heads attends to, and finds the head on which the answer depends most.
+
+## Three findings
+
+{findings}
+
+[RESULTS](RESULTS.md) has all claims, with the numbers of every task. ✓, ✗ and ? mean [that a claim holds, fails or is undecided](docs/reading_verdicts.md).
+
+## The notebooks
+
+{pages}
+
+## For yourself
+
+[Your model, your data](docs/own_data.md) tells how the notebooks, or single functions, run on a classifier of your own. [The project](README.md) has the commands that set everything up and reproduce it, and says on which model and data all of this rests. The [glossary](docs/glossary.md) explains every term.
+"""
+_FIRST = ["docs/glossary", "docs/reading_verdicts", "docs/own_data", "docs/troubleshooting"]
+# Takes the playground's place where it cannot be built.
 _NO_PLAYGROUND = """\
 # Playground
 
-This copy of the site has no playground, since npm was not there when it was built.
+This copy of the site has no playground, since npm or the model was not there when it was built.
 """
-# The site's first page leads to it under its title.
-_TO_PLAYGROUND = """
-
-**[Type a sentence and see what every attention head does with it](playground/index.md)**, or read on.
-
-"""
-# Heads in sentences, outside of code, comments, formulas and links, and what the playground shows of them.
+# Heads in sentences, outside of code, comments, formulas and links.
 _APART = re.compile(r"(```.*?```|`[^`]*`|<!--.*?-->|\$[^$]*\$|!?\[[^\n]*?\]\([^)]*\))", re.DOTALL)
-_HEAD = re.compile(r"\((\d), (\d{1,2})\)")
-_VIEWS = {"7": "norms", "9": "effects", "10": "effects"}
+_HEAD = re.compile(r"\(([1-9]\d?), ([1-9]\d?)\)")
+_VIEWS = {"7": "norms", "9": "effects"}  # of the playground; "weights" for other pages
+_BADGE = re.compile(r"!\[([^\]]*)\]\(https?://[^)]*\)")  # a picture from elsewhere
 
 
-def build_site(root: Path, model: str = "", glue: str = "") -> Path:
+def build_site(root: Path, model: str = "") -> Path:
     """Build the site of a checkout; returns its first page.
 
     Args:
         root: of the checkout.
         model: folder of the playground's model, if it is one's own.
-        glue: folder of GLUE, on which the evidence's classifier was fine-tuned.
 
     Raises:
         ModuleNotFoundError: what builds it is not installed.
@@ -94,7 +106,7 @@ def build_site(root: Path, model: str = "", glue: str = "") -> Path:
     site.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".site-", dir=site.parent) as folder:
         source, built, page = (Path(folder) / name for name in ("source", "built", "playground"))
-        write_playground(root, page, model, glue)
+        write_playground(root, page, model)
         write_source(root, source)
         options = ["-q", "-W", "--keep-going", "-j", "2", "-c", str(source / "docs")]
         if subprocess.run(
@@ -109,16 +121,21 @@ def build_site(root: Path, model: str = "", glue: str = "") -> Path:
     return site / "index.html"
 
 
-def write_playground(root: Path, page: Path, model: str, glue: str) -> None:
-    """Write the page on which a model runs into a folder; without npm none, and say so."""
-    from docs.playground.__main__ import NoPackagesError, packages, site_model, write
+def write_playground(root: Path, page: Path, model: str) -> None:
+    """Write the page on which a model runs into a folder; without npm or the model none, and say so."""
+    from docs.playground.__main__ import NoPackagesError, example_model, own_model, packages, write
 
     try:
         packages(root)
-    except NoPackagesError as error:
+        write(
+            root,
+            page,
+            functools.partial(own_model, Path(model)) if model else example_model,
+            in_site=True,
+        )
+    except (NoPackagesError, FileNotFoundError) as error:
+        shutil.rmtree(page, ignore_errors=True)
         print(f"the site is built without its playground: {error}", flush=True)
-    else:
-        write(root, page, *((Path(model),) if model else site_model(glue)), in_site=True)
 
 
 _LINKED_PICTURE = re.compile(r'<a href="([^"]+)"><img src="([^"]+)" width="\d+" alt="([^"]*)"></a>')
@@ -134,47 +151,74 @@ def write_source(root: Path, source: Path) -> None:
             )
         elif (root / name).exists():
             shutil.copy2(root / name, source / name)
-    for page in (source / "docs").glob("*.md"):  # the README is the site's first page
-        page.write_text(
-            page.read_text(encoding="utf-8").replace("../README.md", "../index.md"),
-            encoding="utf-8",
-        )
-    for notebook in (source / "notebooks").glob("*.ipynb"):
+    notebooks = sorted(
+        (source / "notebooks").glob("*.ipynb"), key=lambda path: int(path.stem.split("_")[0])
+    )
+    for notebook in notebooks:
         content = nbformat.read(notebook, as_version=4)
-        of_playground = not read_notebook(notebook).study  # heads of E5 are in no playground yet
-        # The badge's picture comes from elsewhere.
-        content.cells[0].source = content.cells[0].source.replace(BADGE_IMAGE, "Open in Colab")
         for cell in content.cells:
-            if cell.cell_type == "markdown":  # the README is the site's first page
-                cell.source = cell.source.replace("(../README.md", "(../index.md")
-                if of_playground:
-                    cell.source = with_heads_linked(cell.source)
-        if of_playground:
-            content.cells.append(nbformat.v4.new_markdown_cell(see_heads(notebook.stem)))
+            if cell.cell_type == "markdown":
+                cell.source = with_heads_linked(_BADGE.sub(r"\1", cell.source), notebook.stem)
+        content.cells.append(nbformat.v4.new_markdown_cell(see_heads(notebook.stem)))
         nbformat.write(with_descriptions(folded(content)), notebook)
+    # Sphinx follows no link and copies no picture in HTML.
+    readme = _LINKED_PICTURE.sub(
+        r"[![\3](\2)](\1)", (root / "README.md").read_text(encoding="utf-8")
+    )
+    (source / "README.md").write_text(readme, encoding="utf-8")
     made = {"playground/index": _NO_PLAYGROUND, **api_pages()}
     for name, text in made.items():
         (source / f"{name}.md").parent.mkdir(exist_ok=True)
         (source / f"{name}.md").write_text(text, encoding="utf-8")
-    cards = sorted(source.glob("[!d]*/**/README.md"))
-    names = [path.relative_to(source).with_suffix("").as_posix() for path in cards]
-    parts = {"Pages": [f"notebooks/{notebook.name}" for notebook in find_notebooks()], **_GROUPS}
-    parts["Documentation"] = [*_GROUPS["Documentation"], *names, "api", "CONTRIBUTING", "CHANGELOG"]
-    trees = "".join(_tree(caption, names) for caption, names in parts.items())
-    readme = (root / "README.md").read_text(encoding="utf-8")
-    # Sphinx follows no link and copies no picture in HTML.
-    readme = _LINKED_PICTURE.sub(r"[![\3](\2)](\1)", readme)
-    readme = readme.replace("docs/own_data.md#a-playground-of-your-own", "playground/index.md", 1)
-    readme = readme.replace("\n\n", _TO_PLAYGROUND, 1)
-    (source / "index.md").write_text(readme + trees, encoding="utf-8")
+
+    def names(pattern: str) -> list[str]:
+        return sorted(
+            path.relative_to(source).with_suffix("").as_posix() for path in source.glob(pattern)
+        )
+
+    documents = [name for name in _FIRST if (source / f"{name}.md").exists()]
+    documents += [name for name in names("docs/*.md") if name not in documents]
+    trees = {
+        "Play and look up": ["playground/index", "RESULTS"],
+        "Notebooks": [f"notebooks/{notebook.name}" for notebook in notebooks],
+        "For yourself": [
+            "The project <README>",
+            *documents,
+            *names("[!d]*/**/README.md"),
+            "api",
+            "CONTRIBUTING",
+            "CHANGELOG",
+        ],
+    }
+    (source / "index.md").write_text(
+        home(readme) + "".join(_tree(*one) for one in trees.items()), encoding="utf-8"
+    )
 
 
-def with_heads_linked(text: str) -> str:
-    """A page's Markdown whose heads, "(3, 5)", lead to the playground."""
+def home(readme: str) -> str:
+    """The first page, with the findings and the table of notebooks that the README has.
+
+    Raises:
+        ValueError: the README has no numbered findings, or no table with linked pictures.
+    """
+    findings = re.findall(r"^\d\. .+", readme, re.MULTILINE)
+    pages = re.findall(r"^\| *\[!\[.*\|$", readme, re.MULTILINE)
+    if not findings or not pages:
+        raise ValueError(
+            "README.md has no numbered findings, or no table of notebooks with linked pictures, for the site"
+        )
+    columns = pages[0].count(" | ") + 1
+    table = ["|" + " |" * columns, "|" + " --- |" * columns, *pages]
+    return _HOME.format(findings="\n".join(findings[:3]), pages="\n".join(table))
+
+
+def with_heads_linked(text: str, page: str) -> str:
+    """A notebook's Markdown whose heads, "(3, 5)", lead to their numbers in the playground; those of the first to their maps."""
     parts = _APART.split(text)
+    view = "weights" if page.startswith("0_") else f"measured&measure={page}"
     for place in range(0, len(parts), 2):
         parts[place] = _HEAD.sub(
-            r'<a href="../playground/index.html#head=\1.\2" title="this head in the playground">(\1, \2)</a>',
+            rf'<a href="../playground/index.html#head=\1.\2&view={view}" title="this head in the playground">(\1, \2)</a>',
             parts[place],
         )
     return "".join(parts)
@@ -182,12 +226,13 @@ def with_heads_linked(text: str) -> str:
 
 def see_heads(name: str) -> str:
     """The last words of a page: where its heads are seen at work, and their numbers."""
+    from docs.playground.measured import PAGES
+
     view = _VIEWS.get(name.split("_")[0], "weights")
     address = "../playground/index.html#view="
-    return (
-        f'**See it happen.** <a href="{address}{view}">Your own sentence in every head</a>, and'
-        f' <a href="{address}evidence&measure={name}">all numbers of each head</a>.'
-    )
+    own = f'<a href="{address}{view}">Your own sentence in every head</a>'
+    numbers = f', and <a href="{address}measured&measure={name}">what was measured of each head</a>'
+    return f"**See it happen.** {own}{numbers if name in PAGES else ''}."
 
 
 def folded(content: nbformat.NotebookNode) -> nbformat.NotebookNode:
@@ -201,7 +246,7 @@ def folded(content: nbformat.NotebookNode) -> nbformat.NotebookNode:
     return content
 
 
-def _tree(caption: str, names: Iterable[str]) -> str:
+def _tree(caption: str, names: Sequence[str]) -> str:
     return f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n" + "\n".join(names) + "\n```\n"
 
 
@@ -256,13 +301,8 @@ def with_descriptions(content):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m docs.book", description="Build the site.")
     parser.add_argument("--model", default="", help="folder of the playground's model")
-    parser.add_argument(
-        "--glue", default="", help="folder of GLUE: the playground's model is the evidence's"
-    )
-    given = parser.parse_args()
     try:
-        root = project_root()
-        site = build_site(root, given.model, given.glue).relative_to(root)
+        site = build_site(ROOT, parser.parse_args().model).relative_to(ROOT)
         print(f"the site: {site}; its playground needs a web server:")
         print(f"python -m http.server --bind 127.0.0.1 --directory {site.parent}")
     except (ModuleNotFoundError, RuntimeError, ValueError) as error:
