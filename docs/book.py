@@ -42,6 +42,7 @@ _COPIED = (
     "figures",
     "benchmarks",
     "bertology_utils",
+    "corpora_generator",
     "results",
     "tests",
 )

@@ -4,6 +4,7 @@ import functools
 import json
 import re
 import shutil
+import subprocess
 import threading
 import time
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -13,19 +14,21 @@ from urllib.parse import urlencode
 import numpy as np
 import pytest
 import torch
-from conftest import ROOT, write_results
+import xarray as xr
+from conftest import ROOT
 from pages import on_a_phone
 
 from bertology_utils import batches_of, load_classifier, load_tokenizer, sweep
-from bertology_utils.glue import TASKS
-from bertology_utils.results import entries_of
+from bertology_utils.study import Study
 
 pytest.importorskip("onnx", reason="the playground is exported by onnx, which `make site` installs")
 pytest.importorskip("onnxscript", reason="the playground needs onnxscript; `make site` installs it")
 pytest.importorskip("onnxruntime", reason="the playground needs onnxruntime; make site")
 
+import onnxruntime
+
 from docs.playground import __main__ as playground
-from docs.playground import export
+from docs.playground import export, measured
 
 LAYERS, HEADS = 3, 4
 TOLERANCE = 1e-3
@@ -60,7 +63,9 @@ class Page:
 
     def settle(self):
         time.sleep(0.3)  # what is typed is taken up after a moment
-        self.wait("globalThis.playground?.idle() && !document.getElementById('play').hidden")
+        self.wait(
+            "globalThis.playground?.idle() && playground.isLoaded() && !document.getElementById('play').hidden"
+        )
 
     def wait(self, condition):
         from selenium.webdriver.support.wait import WebDriverWait
@@ -125,7 +130,7 @@ def served(tmp_path_factory):
 
     def serve(folder, name, **options):
         page = root / name / "playground"
-        playground.write(ROOT, page, folder, **options)
+        playground.write(ROOT, page, functools.partial(playground.own_model, folder), **options)
         handler = functools.partial(Quiet, directory=root / name)
         servers.append(ThreadingHTTPServer(("127.0.0.1", 0), handler))
         threading.Thread(target=servers[-1].serve_forever, daemon=True).start()
@@ -203,9 +208,9 @@ def test_all_heads_tried_equal_the_sweep(page, model, ablation):
     np.testing.assert_allclose(effects, after - before, atol=TOLERANCE)
     assert np.abs(effects).max() > 0.01
     layer, head = np.unravel_index(np.abs(effects).argmax(), effects.shape)
-    assert f"Head ({layer + 1}, {head + 1}): disabling it" in page.text("verdict")
+    assert f"Without head ({layer + 1}, {head + 1}), " in page.text("verdict")
     assert page.run("playground.state.head") == HEADS + 1, "the head that was chosen stays"
-    page.one("#verdict button").click()
+    page.one("#verdict .link").click()
     page.settle()
     assert page.run("playground.state.head") == layer * HEADS + head
     assert "in points" in page.text("legend") and page.text("map-legend").startswith("weight")
@@ -346,7 +351,7 @@ def test_empty_texts_are_said(page):
     page.type("pair", "He did.")
     assert "The first sentence is empty" in page.text("message")
     page.type("text", "She did.")
-    assert "tokens, read in" in page.text("message")
+    assert page.text("message") == ""
 
 
 @pytest.mark.parametrize("width", [390, 1200])
@@ -368,34 +373,44 @@ def test_an_encoder_has_maps_and_norms_alone(browser, served, tiny_bert):
     assert page.outputs()["weights"].shape[0] == LAYERS * HEADS
 
 
-def test_a_page_in_the_site_has_the_evidence_where_its_heads_fit(
-    browser, served, model, monkeypatch, tmp_path
+MEASURES = [
+    {
+        "group": "Without the head",
+        "what": "loss added",
+        "unit": "%",
+        "digits": 1,
+        "page": "6_disabling_heads",
+        "title": "6 · Disabling heads",
+        "says": "How much the loss rises.",
+        "parts": [
+            {
+                "of": task,
+                "value": [head / 2 - 3 for head in range(LAYERS * HEADS)],
+                "low": [head / 2 - 4 for head in range(LAYERS * HEADS)],
+                "high": [head / 2 - 2 for head in range(LAYERS * HEADS)],
+            }
+            for task in ("MRPC", "RTE")
+        ],
+    }
+]
+
+
+def test_a_page_in_the_site_shows_what_was_measured_where_its_heads_fit(
+    browser, served, model, monkeypatch
 ):
-    rows = entries_of(
-        "weight along links",
-        {TASKS["rte"]: np.arange(12).reshape(3, 4) / 11},
-        ["task"],
-        unit="share",
-        n=277,
-    )
-    rows += entries_of(
-        "gain without a head", np.arange(12).reshape(3, 4) / 1100 - 0.005, unit="gain", n=277
-    )
-    numbers = numbers_in(tmp_path / "glue", rows)
-    monkeypatch.setattr(playground, "measures_of", lambda *_: numbers)
+    monkeypatch.setattr(measured, "measured", lambda *_: MEASURES)
     page = Page(browser, served(model, "in-site", in_site=True))
-    page.open(view="evidence", head="3.4", measure="6_disabling_heads|gain without a head|")
-    assert page.text("explained").startswith(playground.MEASURES["gain without a head"])
+    page.open(view="measured", head="3.4", measure="6_disabling_heads|loss added|RTE")
+    assert page.text("explained").startswith("How much the loss rises.")
     assert page.text("head-title") == "Head (3, 4)" and not page.one("#form").is_displayed()
-    assert page.one("[data-head='11']").text == "+0.5"
-    assert "gain without a head, in points" in page.text("legend")
+    assert page.one("[data-head='11']").text == "2.5"
+    assert "loss added, RTE, in %" in page.text("legend")
     card = page.text("card")
-    assert "6 · Disabling heads" in card and "RTE; 277 examples" in card and "100 %" in card
-    assert "results/glue/6_disabling_heads.json" in card
+    assert "6 · Disabling heads" in card and card.count("2.5 % [1.5, 3.5]") == 2
     page.one("[data-head='0']").click()
     page.settle()
-    assert "0 %" in page.text("card") and "-0.5 points" in page.text("card").replace("−", "-")
-    page.open(view="evidence", measure="7_unknown")
+    assert "−3.0 % [−4.0, −2.0]" in page.text("card")
+    page.open(view="measured", measure="7_unknown")
     assert "measure=7_unknown" in page.text("message")
     with on_a_phone(browser, 390):
         assert page.run("document.documentElement.scrollWidth") <= 390
@@ -404,11 +419,6 @@ def test_a_page_in_the_site_has_the_evidence_where_its_heads_fit(
     browser.execute_script("location.hash = '#text=&view=weights'")
     page.wait("document.getElementById('message').textContent.includes('Write a sentence')")
     assert page.one("#text").is_displayed()
-
-
-def numbers_in(folder, rows):
-    write_results(folder, rows, "6_disabling_heads").rename(folder / "6_disabling_heads.json")
-    return playground.measures_of([folder], ROOT / "notebooks")
 
 
 def test_a_browser_without_webassembly_and_a_page_from_the_disk_say_so(
@@ -442,41 +452,172 @@ def test_what_cannot_be_shown_is_refused_in_words(tmp_path, model, monkeypatch):
         export.load(tmp_path)
     monkeypatch.setattr(export, "farthest", lambda *_: 0.01)
     with pytest.raises(ValueError, match="differs by 1.0e-02 from PyTorch"):
-        export.export(model, tmp_path)
+        export.export(*export.load(model), tmp_path)
 
 
-def test_the_evidence_of_heads_is_shown_by_kind_task_and_run(tmp_path):
-    values = np.arange(12).reshape(3, 4) / 7 - 0.5
-    shares = np.random.default_rng(1).random((3, 4, 2))
-    maps, gain = "share of maps by head", "gain without a head"
-    over = {"over": ("layer", "head", "kind"), "kinds": ("a", "b"), "state": "tuned"}
-    rows = entries_of(maps, {TASKS["mrpc"]: shares}, ["task"], **over)
-    rows += entries_of(maps, values[:, 0], over=("layer",))
-    rows += entries_of("p of the gain", values)
-    ends = {"value": values, "low": values - 1, "high": values + 1, "n": 5}
-    rows += entries_of(gain, {TASKS["rte"]: [ends]}, ["task", "training"], unit="gain")
-    found = numbers_in(tmp_path, rows)
-    names = {(one["what"], one["of"]) for one in found}
-    assert names == {
-        (maps, "a, MRPC, tuned"),
-        (maps, "b, MRPC, tuned"),
-        (gain, "RTE, run 1"),
-    }
-    by_name = {one["of"]: one for one in found}
-    np.testing.assert_allclose(
-        by_name["b, MRPC, tuned"]["values"], shares[..., 1].ravel(), atol=1e-4
+def test_blocks_of_four_bits_are_stored_as_they_are_and_other_numbers_are_not():
+    rng = np.random.default_rng(0)
+    integers, scales = (
+        rng.integers(-8, 8, (6, 3, 32)),
+        rng.normal(size=(6, 3, 1)).astype(np.float16),
     )
-    run = by_name["RTE, run 1"]
-    assert run["title"].startswith("6 · ") and run["n"] == 5 and run["factor"] == 100
-    assert run["texts"][0] == "-50 points [-150, +50]" and len(run["texts"]) == 12
+    integers[0, 0] = 0
+    array = (integers * scales.astype(np.float32)).astype(np.float32).reshape(6, 96)
+    halves, kept = export.four_bits(array)
+    assert halves.shape == (6, 48) and kept.shape == (6, 3)
+    low, high = (part.reshape(6, 3, 16).astype(int) - 8 for part in (halves & 15, halves >> 4))
+    again = np.concatenate([low, high], axis=2) * kept[..., None].astype(np.float32)
+    np.testing.assert_array_equal(again.reshape(6, 96).astype(np.float32), array)
+    assert export.four_bits(rng.normal(size=(6, 96)).astype(np.float32)) is None
+    assert export.four_bits(array[:, :40]) is None
 
 
-def test_the_evidence_has_every_measure_of_heads_that_the_page_names():
-    folders = [ROOT / "results" / name for name in playground.SHOWN]
-    found = playground.measures_of(folders, ROOT / "notebooks")
-    assert {one["what"] for one in found} == set(playground.MEASURES)
-    assert {len(one["values"]) for one in found} == {72}
-    json.dumps(found, allow_nan=False)
+def test_a_model_of_four_bits_and_a_narrow_update_loses_nothing_and_is_small(
+    tmp_path, stored_weights
+):
+    encoder = load_classifier("e5-2-layers", "sst2")
+    model, tokenizer = load_classifier("e5-2-layers", "sst2"), load_tokenizer("e5-2-layers")
+    torch.manual_seed(1)
+    parts = []
+    for linear, before in zip(
+        model.bert.encoder.modules(), encoder.bert.encoder.modules(), strict=True
+    ):
+        if isinstance(linear, torch.nn.Linear):
+            b, a = (torch.randn(size, 4).half().float() / 20 for size in linear.weight.shape)
+            with torch.no_grad():
+                linear.weight += b @ a.T
+            arrays = (linear.weight, before.weight, b, a.T)
+            parts.append(export.Parts(*(one.detach().numpy() for one in arrays)))
+    about = export.export(model, tokenizer, tmp_path, parts=parts)
+    size = 32 * about["bytes"] / 4.6 / sum(one.numel() for one in model.parameters())
+    assert size < 8, "about 4.5 bits for each number, and the update"
+    assert about["texts"] == ("input_ids",)
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+    assert export.farthest(session, model, tokenizer, ["The plot is thin.", "日本 🙂"]) < 1e-4
+    maps = np.fromfile(tmp_path / "first.bin", "<u2").reshape(
+        2, 2, 12, *[len(about["first"]["ids"])] * 2
+    )
+    wanted = export.by_pytorch(model, tokenizer, export.EXAMPLES[0], np.zeros((2, 12)), "uniform")
+    for way, one in zip(("weights", "norms"), maps, strict=True):
+        np.testing.assert_allclose(one / 65535, wanted[way], atol=1e-4)
+    swept = sweep(model, batches_of([export.EXAMPLES[0]], tokenizer), "uniform")
+    np.testing.assert_allclose(
+        about["first"]["without"], swept.heads[:, :, 0].reshape(24, 2), atol=1e-3
+    )
+
+
+ODD = [
+    "\u039f\u0394\u039f\u03a3",  # Greek capitals, the last one a sigma
+    "İstanbul café 東京 👩\u200d👧 ½ ﬁne",
+    "<s> a\u0301 soft\u00adhyphen nul\x00char",
+    "a",
+    "x" * 300,
+]
+ODD += [
+    "  two  spaces ",
+    "tab\tand\nnewline",
+    "it wasn't bad!",
+    "“quotes” — dashes … dots",
+    "العربية עברית",
+    "हिन्दी ภาษาไทย 한국어",
+]
+ODD += [
+    "\ufeffbom in\ufeffside",
+    "▁a▁b",
+    "e\u0301 é Å ß ẞ Ⅷ ﷺ",
+    "\u202eright-to-left",
+    "\uff26\uff35\uff2c\uff2c width",
+    "$5 €6 50% 3.14 1,000",
+    "word " * 200,
+    "日本語" * 90,
+]
+
+
+@pytest.mark.parametrize("name", ["e5-2-layers", "embedded"])
+def test_the_browsers_tokens_are_pythons(name, tmp_path):
+    try:
+        modules = playground.packages(ROOT)
+    except playground.NoPackagesError as error:
+        pytest.skip(str(error))
+    node = shutil.which("node") or pytest.skip("node is not installed")
+    tokenizer = load_tokenizer(name)
+    # JavaScript's capital sigma at a word's end becomes another small letter than Python's.
+    texts = ODD[1:] if name == "embedded" else ODD
+    pairs = [[text, ""] for text in texts] + [
+        ["She did.", "He did not read it."],
+        ["word " * 200, "short"],
+        ["a", "word " * 200],
+    ]
+    wanted = []
+    for text, pair in pairs:
+        given = (text, pair) if pair else (text,)
+        wanted.append(tokenizer(*given, truncation="longest_first", max_length=128)["input_ids"])
+    rules = tokenizer.backend_tokenizer
+    rules.no_padding()
+    rules.no_truncation()
+    folder = tmp_path / "vendor"
+    folder.mkdir()
+    (tmp_path / "tokenizer.json").write_text(rules.to_str(), encoding="utf-8")
+    shutil.copy(modules / playground.VENDORED["tokenizers.mjs"], folder / "tokenizers.mjs")
+    (folder / "ort.mjs").write_text("export const env = { wasm: {} }")
+    script = (playground.HERE / "page" / "model.js").read_text(encoding="utf-8")
+    texts_of = list(export.inputs_of(tokenizer))
+    (tmp_path / "test.mjs").write_text(
+        script
+        + f"""
+import {{ readFileSync }} from "fs"
+about = {{ longest: 128, texts: {json.dumps(texts_of)} }}
+tokenizer = tokenizerOf(JSON.parse(readFileSync("tokenizer.json")))
+console.log(JSON.stringify({json.dumps(pairs)}.map(([text, pair]) => tokensOf(text, pair).ids)))
+""",
+        encoding="utf-8",
+    )
+    done = subprocess.run(
+        [node, "test.mjs"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    for pair, one, ids in zip(pairs, json.loads(done.stdout), wanted, strict=True):
+        assert one == ids, pair
+
+
+# What was measured
+
+
+def test_measured_heads_are_means_of_what_results_hold():
+    found = {one["what"]: one for one in measured.measured(Study.of("e5"), {})}
+    assert len(found) == sum(len(several) for several in measured.MEASURES.values()) <= 12
+    without = xr.load_dataset(ROOT / "results/e5/without_each_head/RTE-1.nc")
+    changed = without.right_without.astype(float) - without.right
+    gains = (100 * changed.mean("example")).transpose("layer", "head").values.ravel()
+    (rte,) = (one for one in found["gain in score"]["parts"] if one["of"] == "RTE")
+    np.testing.assert_allclose(rte["value"], gains, atol=0.01)
+    assert all(
+        low <= one <= high
+        for low, one, high in zip(rte["low"], rte["value"], rte["high"], strict=True)
+    )
+    weight = xr.load_dataset(ROOT / "results/e5/special_tokens/treebank.nc").weight.astype(float)
+    on_cls = 100 * weight.sel(input="one sentence", token="[CLS]").mean("example")
+    part = found["weight on [CLS] and [SEP]"]["parts"][0]
+    assert part["of"] == "[CLS]"
+    np.testing.assert_allclose(
+        part["value"], on_cls.transpose("layer", "head").values.ravel(), atol=0.1
+    )
+    for one in found.values():
+        assert all(len(part["value"]) == 144 for part in one["parts"]), one["what"]
+        assert len({part["of"] for part in one["parts"]}) == len(one["parts"])
+    json.dumps([*found.values()], allow_nan=False)
+
+
+def test_what_is_not_measured_yet_is_left_out(monkeypatch, tmp_path):
+    monkeypatch.setenv("BERTOLOGY_RESULTS", str(tmp_path))
+    assert measured.measured(Study.of("e5"), {}) == []
+    assert measured.typical(Study.of("e5")) == ""
+
+
+def test_pages_have_the_titles_of_their_notebooks():
+    titles = playground.titles(ROOT / "notebooks")
+    assert set(titles) >= measured.PAGES
+    assert titles["6_disabling_heads"].startswith("6 · ")
 
 
 def test_npms_packages_are_pinned_by_their_hashes_and_no_host_is_named():

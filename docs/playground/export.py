@@ -353,7 +353,7 @@ def export(
     model: Any,
     tokenizer: Any,
     target: Path,
-    examples: Sequence[Any] = EXAMPLES,
+    first: Any = EXAMPLES[0],
     parts: Sequence[Parts] = (),
 ) -> dict[str, Any]:
     """Write model.onnx, tokenizer.json and first.bin into a folder; returns what the page has to know of the model.
@@ -361,7 +361,7 @@ def export(
     Args:
         model, tokenizer: see :func:`load`.
         target: the folder.
-        examples: sentences to try, or pairs.
+        first: the sentence, or pair, that the page shows before its model is there.
         parts: see :class:`Packed`.
 
     Raises:
@@ -373,7 +373,7 @@ def export(
     write_atomically(path, packed.SerializeToString())
     print(f"{path.stat().st_size / 1e6:.0f} MB, which every reader loads", flush=True)
     session = onnxruntime.InferenceSession(path)
-    if (largest := farthest(session, model, tokenizer, ["a", *examples[-2:]])) > FARTHEST:
+    if (largest := farthest(session, model, tokenizer, ["a", first, *EXAMPLES[1:]])) > FARTHEST:
         raise ValueError(f"what was exported differs by {largest:.1e} from PyTorch")
     print(f"{largest:.1e} from PyTorch at most", flush=True)
     rules = tokenizer.backend_tokenizer
@@ -385,10 +385,10 @@ def export(
         "layers": config.num_hidden_layers,
         "heads": config.num_attention_heads,
         "longest": longest,
-        "examples": list(examples),
+        "examples": [first, *EXAMPLES[1:]],
         "labels": [str(config.id2label[number]) for number in range(classes)],
         "special": [tokenizer.cls_token, tokenizer.sep_token, tokenizer.unk_token],
         "texts": inputs_of(tokenizer),
         "bytes": path.stat().st_size,
-        "first": first_of(session, model, tokenizer, examples[0], target),
+        "first": first_of(session, model, tokenizer, first, target),
     }

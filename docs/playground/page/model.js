@@ -28,10 +28,11 @@ export async function load(progress) {
   ort.env.wasm.wasmPaths = { wasm, mjs: new URL(`${RUNTIME}.mjs`, import.meta.url).href }
   ort.env.wasm.numThreads = 1 // more need headers that static hosts do not send, and gain nothing on short texts
   ort.env.wasm.proxy = true // in a worker, so that the page answers while the model computes
-  tokenizer = new Tokenizer(rules, { tokenizer_class: about.texts.length > 1 ? "BertTokenizer" : "PreTrainedTokenizerFast" })
+  tokenizer = tokenizerOf(rules)
   session = await ort.InferenceSession.create(bytes, { executionProviders: ["wasm"] })
 }
 
+const tokenizerOf = (rules) => new Tokenizer(rules, { tokenizer_class: about.texts.length > 1 ? "BertTokenizer" : "PreTrainedTokenizerFast" })
 export const isLoaded = () => session !== undefined
 
 async function fetched(address) {

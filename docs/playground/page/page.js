@@ -3,7 +3,7 @@ import { about, isLoaded, load, open, run, tokensOf } from "./model.js"
 import { drawCard, fillLists, measured, openMeasured } from "./measured.js"
 
 const EXPLAINED = {
-  weights: "Weights: how much each token (row) attends to each token (column). A vertical line is a token to which all others attend; a diagonal line, attention to a token itself or to a neighbour.",
+  weights: "Weights: how much each token (row) attends to each token (column). A vertical line is a token to which all others attend; a diagonal, attention to neighbours.",
   norms: "Norms: each weight times the length of the vector that it carries, as a share of the row. Much attention to a short vector contributes little.",
   effects: "Effects: how the answer changes if this head alone is disabled.",
   measured: "",
@@ -64,7 +64,7 @@ async function update() {
 }
 
 async function turn() {
-  const start = performance.now(), [text, pair] = [state.text.trim(), state.pair.trim()], key = JSON.stringify([text, pair])
+  const [text, pair] = [state.text.trim(), state.pair.trim()], key = JSON.stringify([text, pair])
   document.documentElement.dataset.view = state.view // an empty text is still to be filled in
   if (state.view === "measured") {
     const unknown = [...ignored, ...await openMeasured(state)]
@@ -89,7 +89,7 @@ async function turn() {
   state.head ??= isTried() ? largest(effects) : telling()
   const unknown = ignored.length ? `Ignored in the address: ${ignored.join(", ")}. ` : ""
   const cut = input.length > input.ids.length ? `Of ${input.length} tokens ${input.ids.length} are read: the longer sentence is cut at its end. ` : ""
-  if (isLoaded()) say(`${unknown}${cut}${input.ids.length} tokens${fresh || state.off.size ? `, read in ${Math.round(performance.now() - start)} ms` : ""}`)
+  say(unknown + cut)
   draw()
   if (isLoaded() && about.labels.length && !isTried() && !stopped && (asked || state.view === "effects" || input.ids.length <= SHORT)) await sweep()
 }
