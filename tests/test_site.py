@@ -10,7 +10,6 @@ import pytest
 from conftest import ROOT
 from pages import Links, on_a_phone, outside
 
-from bertology_utils.run import read_notebook
 from docs import book as site
 
 SITE = ROOT / site.SITE
@@ -64,15 +63,27 @@ def test_the_site_has_no_dead_link_or_image():
     assert dead == []
 
 
-def test_every_notebook_is_in_the_site_and_those_on_its_model_lead_to_the_playground():
+def test_every_notebook_is_in_the_site_and_leads_to_the_playground():
     needs_site()
     for notebook in (ROOT / "notebooks").glob("*.ipynb"):
         text = (SITE / "notebooks" / f"{notebook.stem}.html").read_text(encoding="utf-8")
         assert text.count("cell_output") > 5, notebook.name
-        leads = "playground/index.html#view=" in text
-        # Heads of E5 are in no playground yet.
-        assert leads != bool(read_notebook(notebook).study), notebook.name
+        assert "playground/index.html#view=" in text, notebook.name
     assert "Playground" in (SITE / "playground" / "index.html").read_text(encoding="utf-8")
+
+
+def test_the_first_page_has_the_playground_three_findings_and_every_notebook_with_its_picture():
+    page = site.home(
+        site._LINKED_PICTURE.sub(r"[![\3](\2)](\1)", (ROOT / "README.md").read_text("utf-8"))
+    )
+    assert page.count("](playground/index.md)") >= 2
+    assert len(re.findall(r"^\d\. ", page, re.MULTILINE)) == 3
+    for notebook in (ROOT / "notebooks").glob("*.ipynb"):
+        assert f")](notebooks/{notebook.name})" in page, "its picture leads there"
+    for address in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page):
+        assert (ROOT / address).is_file(), address
+    with pytest.raises(ValueError, match="no numbered findings"):
+        site.home("# Nothing")
 
 
 def test_every_page_has_one_entry_in_three_groups():
@@ -82,16 +93,24 @@ def test_every_page_has_one_entry_in_three_groups():
     )[1]
     pages = re.findall(r'<a class="reference internal" href="([^"#]+)"', tree)
     assert tree.count('<p class="caption"') == 3
-    assert len(pages) == len(set(pages)) <= 30
+    assert len(pages) == len(set(pages)) <= 28
     notebooks = list((ROOT / "notebooks").glob("*.ipynb"))
     assert len([page for page in pages if page.startswith("notebooks/")]) == len(notebooks)
 
 
 def test_heads_in_sentences_lead_to_the_playground_and_no_others():
-    text = "Head (3, 5) and `(1, 2)`, ![a (1, 2)](x.png), $(1, 2)$, [(1, 2)](y)<!-- (1, 2) -->\n```\n(1, 2)\n```"
-    linked = site.with_heads_linked(text)
-    assert linked.count("<a ") == 1 and "#head=3.5" in linked
+    text = "Head (3, 5) and `(1, 2)`, ![a (1, 2)](x.png), $(1, 2)$, [(1, 2)](y)<!-- (1, 2) -->, (0, 3)\n```\n(1, 2)\n```"
+    linked = site.with_heads_linked(text, "6_disabling_heads")
+    assert linked.count("<a ") == 1
+    assert "#head=3.5&view=measured&measure=6_disabling_heads" in linked
     assert re.sub(r"</?a[^>]*>", "", linked) == text
+    assert "#head=11.12&view=weights" in site.with_heads_linked("(11, 12)", "0_attention_head")
+
+
+def test_only_pages_with_measures_lead_to_them():
+    pytest.importorskip("onnxscript", reason="`make site` installs what exports the playground")
+    assert "view=measured&measure=8_pretrained_encoder" in site.see_heads("8_pretrained_encoder")
+    assert "measured" not in site.see_heads("0_attention_head")
 
 
 @pytest.mark.parametrize("width", [390, 1200])
@@ -112,7 +131,7 @@ def test_no_page_scrolls_sideways_or_complains(browser, width):
 def earlier(tmp_path, monkeypatch):
     """A checkout with a site, in which building it fails."""
     monkeypatch.setattr(site, "write_source", lambda root, source: source.mkdir())
-    monkeypatch.setattr(site, "write_playground", lambda root, page, model, glue: page.mkdir())
+    monkeypatch.setattr(site, "write_playground", lambda root, page, model: page.mkdir())
     monkeypatch.setattr(site, "NEEDS", ())
     (tmp_path / site.SITE).mkdir(parents=True)
     (tmp_path / site.SITE / "index.html").write_text("earlier")
@@ -133,7 +152,7 @@ def test_without_npm_the_site_is_built_without_its_playground_and_says_so(
 
     monkeypatch.undo()
     monkeypatch.setattr(playground.shutil, "which", lambda _: None)
-    site.write_playground(tmp_path, tmp_path / "page", "", "")
+    site.write_playground(tmp_path, tmp_path / "page", "")
     assert "without its playground: npm is not installed" in capsys.readouterr().out
     assert not (tmp_path / "page").exists()
 
