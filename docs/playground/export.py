@@ -388,6 +388,7 @@ def export(
         "examples": [first, *EXAMPLES[1:]],
         "labels": [str(config.id2label[number]) for number in range(classes)],
         "special": [tokenizer.cls_token, tokenizer.sep_token, tokenizer.unk_token],
+        "unknown": tokenizer.unk_token_id,
         "texts": inputs_of(tokenizer),
         "bytes": path.stat().st_size,
         "first": first_of(session, model, tokenizer, first, target),

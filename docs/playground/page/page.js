@@ -8,7 +8,7 @@ const EXPLAINED = {
   effects: "Effects: how the answer changes if this head alone is disabled.",
   measured: "",
 }
-const DISABLED = { uniform: "it attends to all tokens equally", zero: "it outputs nothing" }
+const DISABLED = { uniform: "attends to all tokens equally", zero: "outputs nothing" }
 const CHOICES = { view: Object.keys(EXPLAINED), click: ["enlarges", "disables"], ablation: ["uniform", "zero"] }
 const RAMPS = { // in the light and in the dark
   shares: ["#f1f7f4 #aedcc4 #40a7ac #345f9a #3c3368 #0b0405", "#20262d #3c3368 #345f9a #40a7ac #aedcc4 #f6fff9"],
@@ -33,6 +33,7 @@ const title = (head) => `(${place(head).join(", ")})`
 const largest = (list) => list.reduce((best, one, at) => (Math.abs(one) > Math.abs(list[best]) ? at : best), 0)
 const answered = () => largest(whole.answer) // the label, with all heads
 const isChance = () => about.labels.length > 1 // a single output is no probability
+const isWanted = () => asked || state.view === "effects" || input.ids.length <= SHORT // all heads are to be tried
 const isTried = () => effects.length === count()
 const mapWay = () => (state.view === "norms" ? "norms" : "weights")
 const valuesOf = (head, way, from = now) => from[way].subarray(head * input.ids.length ** 2, (head + 1) * input.ids.length ** 2)
@@ -91,7 +92,7 @@ async function turn() {
   const cut = input.length > input.ids.length ? `Of ${input.length} tokens ${input.ids.length} are read: the longer sentence is cut at its end. ` : ""
   say(unknown + cut)
   draw()
-  if (isLoaded() && about.labels.length && !isTried() && !stopped && (asked || state.view === "effects" || input.ids.length <= SHORT)) await sweep()
+  if (isLoaded() && about.labels.length && !isTried() && !stopped && isWanted()) await sweep()
 }
 
 // The first example, before the model is there: with all heads, and without each of them.
@@ -212,7 +213,7 @@ function draw() {
   legend("map-legend")
   if (state.view === "measured") drawCard($("card"), state.head, make)
   else for (const part of [drawAnswer, drawVerdict, drawMap]) part()
-  const off = state.off.has(state.head), way = off ? `, disabled: ${DISABLED[state.ablation]}; its ${mapWay()}` : `: its ${mapWay()}`
+  const off = state.off.has(state.head), way = off ? `, disabled: ${DISABLED[state.ablation]}` : `: its ${mapWay()}`
   $("head-title").textContent = `Head ${title(state.head)}${state.view === "measured" ? "" : way}`
   $("switch").textContent = off ? "Enable it" : "Disable it"
 }
@@ -247,7 +248,7 @@ function saidOf({ says, page, title: name }) {
 }
 
 function drawAnswer() {
-  const name = about.labels[answered()], before = amount(whole.answer[answered()] ?? 0), unknown = input.tokens.filter((one) => one === about.special[2]).length
+  const name = about.labels[answered()], before = amount(whole.answer[answered()] ?? 0), unknown = input.ids.filter((one) => one === about.unknown).length
   const mark = (at) => (now !== whole ? [make("b", { style: `left:${whole.answer[at] * 100}%` })] : [])
   const bar = (at) => (isChance() ? [make("i", { style: `width:${now.answer[at] * 100}%` }), ...mark(at)] : [])
   const rows = now.answer.map((value, at) => make("div", { className: "bar" }, make("span", { textContent: about.labels[at] }), make("div", {}, ...bar(at)), make("span", { textContent: amount(value) })))
@@ -263,7 +264,7 @@ function drawVerdict() {
   const tries = `${effects.length} of ${count()} heads tried`, go = (name) => button(name, () => { asked = true; stopped = false; update() })
   if (!about.labels.length || (!isTried() && !isLoaded())) return verdict.replaceChildren()
   if (stopped && !isTried()) return verdict.replaceChildren(`${tries}. `, go("Go on"))
-  if (!isTried() && !busy) return verdict.replaceChildren(go("Which head matters most here?"))
+  if (!isTried() && !isWanted()) return verdict.replaceChildren(go("Which head matters most here?"))
   if (!isTried()) return verdict.replaceChildren(make("progress", { value: effects.length, max: count(), ariaLabel: "Heads tried" }), ` ${tries} `, button("Stop", () => { stopped = true; drawVerdict() }))
   const best = largest(effects), label = about.labels[answered()], is = now.answer[answered()], then = is + effects[best], without = state.off.has(best) ? "With" : "Without"
   const others = now.answer.filter((_, at) => at !== answered()), turns = isChance() && others.length === 1 && is > 0.5 !== then > 0.5
