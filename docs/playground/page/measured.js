@@ -1,5 +1,5 @@
 // What was measured of every head, in measured.json, which is fetched when it is first wanted.
-const round = (value, digits) => ((text) => (Number(text) ? text.replace("-", "−") : "0"))(value.toFixed(digits))
+export const round = (value, digits) => ((text) => (Number(text) ? text.replace("-", "−") : "0"))(value.toFixed(digits))
 let measures, lists, chosen, part
 
 // Before it is drawn: the measures, of which the state names one, "6_disabling_heads|loss added|MRPC", or only its

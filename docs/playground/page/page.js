@@ -1,6 +1,6 @@
 // The page: its state stands in the address, update() computes what the state asks for, and draw() shows it.
 import { about, isLoaded, load, open, run, tokensOf } from "./model.js"
-import { drawCard, fillLists, measured, openMeasured } from "./measured.js"
+import { drawCard, fillLists, measured, openMeasured, round } from "./measured.js"
 
 const EXPLAINED = {
   weights: "Weights: how much each token (row) attends to each token (column). A vertical line is a token to which all others attend; a diagonal, attention to neighbours.",
@@ -77,9 +77,8 @@ async function turn() {
   const fresh = key !== input?.key, isFirst = text === about.examples[0] && !pair
   if (isFirst && fresh) begin(key)
   else if (!isLoaded()) {
-    if (input && !fresh) draw()
-    else throw new Error(failed || "This is read as soon as the model is loaded.")
-    return
+    if (fresh) throw new Error(failed || "This is read as soon as the model is loaded.")
+    return draw()
   } else {
     const next = fresh ? { key, ...tokensOf(text, pair) } : input, base = fresh ? await outputs(next, new Set()) : whole
     const found = state.off.size ? await outputs(next, state.off) : base
@@ -118,9 +117,18 @@ async function sweep() {
   draw()
 }
 
-function telling() { // of all heads that with most weight between different words: a first one to look at
-  const size = input.ids.length, between = (_, at) => at % size && (at + 1) % size && at % size !== Math.floor(at / size)
-  return largest(Array.from({ length: count() }, (_, head) => valuesOf(head, "norms").filter(between).reduce((sum, one) => sum + one * one, 0)))
+function isBetween(at) { // a cell of a map: between different tokens, neither of them the first; most of the others say little
+  const size = input.ids.length
+  return at >= size && at % size && (at + 1) % size && at < size * (size - 1) && at % size !== Math.floor(at / size)
+}
+
+function telling() { // of all heads that with most weight between words: a first one to look at
+  return largest(Array.from({ length: count() }, (_, head) => valuesOf(head, "norms").filter((_, at) => isBetween(at)).reduce((sum, one) => sum + one * one, 0)))
+}
+
+function aim() { // at the cell of the head's map with most weight between words
+  const best = largest(valuesOf(state.head, "weights").map((one, at) => (isBetween(at) ? one : 0))), size = input.ids.length
+  Object.assign(cursor, { of: `${state.head} ${input.key}`, row: Math.floor(best / size), column: best % size })
 }
 
 function toggled(heads) {
@@ -156,7 +164,6 @@ function fromAddress() {
 
 // Pictures. ----------------------------------------------------------------
 
-const round = (value, digits) => ((text) => (Number(text) ? text.replace("-", "−") : "0"))(value.toFixed(digits))
 const amount = (value) => (isChance() ? `${(value * 100).toFixed(1)} %` : round(value, 2))
 const points = (value) => (isChance() ? round(value * 100, 1) : round(value, 2))
 const shade = (value) => colours.shares[Math.round(Math.sqrt(value) * 255)] // by the root, so that small ones are seen, too
@@ -212,7 +219,11 @@ function draw() {
   legend("legend", shown)
   legend("map-legend")
   if (state.view === "measured") drawCard($("card"), state.head, make)
-  else for (const part of [drawAnswer, drawVerdict, drawMap]) part()
+  else {
+    drawAnswer()
+    drawVerdict()
+    drawMap()
+  }
   const off = state.off.has(state.head), way = off ? `, disabled: ${DISABLED[state.ablation]}` : `: its ${mapWay()}`
   $("head-title").textContent = `Head ${title(state.head)}${state.view === "measured" ? "" : way}`
   $("switch").textContent = off ? "Enable it" : "Disable it"
@@ -278,6 +289,7 @@ function drawVerdict() {
 function drawMap() {
   const canvas = $("map"), pen = canvas.getContext("2d"), { tokens } = input, size = tokens.length, style = getComputedStyle(document.body)
   const font = (chosen, height) => { pen.font = `${chosen ? "bold " : ""}${height}px ${style.fontFamily}` }
+  if (cursor.of !== `${state.head} ${input.key}`) aim()
   for (const axis of ["row", "column"]) cursor[axis] = Math.max(0, Math.min(size - 1, Math.floor(cursor[axis])))
   font(true, 13)
   const gutter = Math.min(110, Math.max(...tokens.map((one) => pen.measureText(one).width)) + 10), width = canvas.clientWidth
@@ -317,7 +329,7 @@ function change(changes, unknown = []) {
   if (["off", "ablation", "text", "pair"].some((name) => name in changes)) {
     effects = []
     stopped = false
-    asked &&= !("text" in changes || "pair" in changes)
+    if ("text" in changes || "pair" in changes) asked = false
   }
   isStep ||= "view" in changes
   ignored = unknown
@@ -326,7 +338,6 @@ function change(changes, unknown = []) {
 }
 
 function fill(changes, unknown) {
-  Object.assign(cursor, { row: 0, column: 0 })
   change(changes, unknown)
   for (const field of ["text", "pair"]) $(field).value = state[field]
 }
@@ -402,4 +413,4 @@ try {
   say(failed, true)
 }
 $("loading").hidden = true
-globalThis.playground = { state, run, tokensOf, idle: () => !busy, isLoaded, outputs: () => ({ ...input, ...now, effects: [...effects] }) } // for tests
+globalThis.playground = { state, run, tokensOf, point, idle: () => !busy, isLoaded, outputs: () => ({ ...input, ...now, effects: [...effects] }) } // for tests
