@@ -50,7 +50,7 @@ _COPIED = (
 _HOME = """\
 # What do BERT's attention heads do?
 
-*Revealing the Dark Secrets of BERT* (Kovaleva, Romanov, Rogers and Rumshisky, EMNLP 2019) answers that a few patterns recur in most heads, and that some heads can be switched off with profit. We repeated its experiments on another BERT, in twelve notebooks that show how every number comes about.
+*Revealing the Dark Secrets of BERT* (Kovaleva, Romanov, Rogers and Rumshisky, EMNLP 2019) reports that a few patterns recur in most attention heads of BERT, and that a fine-tuned BERT often answers better if some of its heads are switched off. This project repeats the experiments on another BERT, in twelve notebooks that show how every number comes about.
 
 ## Switch off a head
 

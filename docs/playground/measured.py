@@ -123,18 +123,16 @@ def governors(study: Study) -> Parts:
     depends = ((words.governor != 0) & (words.relation != "punct")).values
     finds = 100 * (words.attended == words.governor).transpose("layer", "head", "word")
     kinds, counts = np.unique(words.relation.values[depends], return_counts=True)
-    often = kinds[counts > OFTEN * counts.sum()]
-    chosen = {
-        f"{DEPENDENCIES[name]} ({name})" if name in DEPENDENCIES else str(name): depends
-        & (words.relation.values == name)
-        for name in often
-    }
+    chosen = {}
+    for kind in kinds[counts > OFTEN * counts.sum()]:
+        name = f"{DEPENDENCIES[kind]} ({kind})" if kind in DEPENDENCIES else str(kind)
+        chosen[name] = depends & (words.relation.values == kind)
     for name, one in {"all of these": np.any([*chosen.values()], axis=0), **chosen}.items():
         yield name, finds.isel(word=one).mean("word")
 
 
 def linked(study: Study) -> Parts:
-    """Weight along links beyond that at the same places, before fine-tuning, over tasks; and on the tokens beside."""
+    """Weight along links of grammar beyond that at the same places elsewhere, before fine-tuning, over tasks."""
     before = [one.isel(run=0).sel(state="pre-trained") for one in study.measure(links).values()]
     weight = xr.concat([one.weight.sel(above="places").astype(float) for one in before], "example")
     for kind in weight.kind.values:
@@ -142,7 +140,7 @@ def linked(study: Study) -> Parts:
 
 
 def neighbours(study: Study) -> Parts:
-    """Weight on the tokens beside, before fine-tuning."""
+    """Weight on the token before and on the token after, before fine-tuning, over tasks."""
     before = [one.isel(run=0).sel(state="pre-trained") for one in study.measure(links).values()]
     weight = xr.concat([one.neighbour.astype(float) for one in before], "example")
     for side in weight.side.values:
@@ -180,7 +178,7 @@ def by_task(values: dict[str, xr.DataArray]) -> Parts:
 MEASURES = {
     "Without the head": [
         Measure("loss added", "%", 1, "6_disabling_heads", "How much the loss of a fine-tuned model rises if the head attends to all tokens equally (1/L), in percent of the whole model's loss. A task needs a head if this is high.", costs),
-        Measure("gain in score", "points", 1, "6_disabling_heads", "How many points of accuracy a fine-tuned model gains if the head attends to all tokens equally (1/L). Most of the differences are noise, as the intervals show.", gains),
+        Measure("gain in score", "points", 1, "6_disabling_heads", "How many points of accuracy (on STS-B, of correlation) a fine-tuned model gains if the head attends to all tokens equally (1/L). Most of the differences are noise, as the intervals show.", gains),
     ],
     "What the head attends to": [
         Measure("weight on [CLS] and [SEP]", "%", 0, "8_pretrained_encoder", "How much of its attention the average token of a sentence gives to [CLS], or to all [SEP] together, before fine-tuning.", specials),

@@ -405,7 +405,8 @@ try {
   onhashchange()
   await load((done, all) => {
     $("progress").value = done / all
-    $("loading").firstChild.textContent = `Loading the model: ${Math.round(done / 1e6)} of ${Math.round(all / 1e6)} MB `
+    const how = done < all ? `Loading the model: ${Math.round(done / 1e6)} of ${Math.round(all / 1e6)} MB` : "Unpacking the model …"
+    $("loading").firstChild.textContent = `${how} `
   })
   update()
 } catch (error) {
