@@ -33,6 +33,7 @@ const title = (head) => `(${place(head).join(", ")})`
 const largest = (list) => list.reduce((best, one, at) => (Math.abs(one) > Math.abs(list[best]) ? at : best), 0)
 const answered = () => largest(whole.answer) // the label, with all heads
 const isChance = () => about.labels.length > 1 // a single output is no probability
+const told = () => (ignored.length ? `Ignored in the address: ${ignored.join(", ")}. ` : "")
 const isWanted = () => asked || state.view === "effects" || input.ids.length <= SHORT // all heads are to be tried
 const isTried = () => effects.length === count()
 const mapWay = () => (state.view === "norms" ? "norms" : "weights")
@@ -68,9 +69,9 @@ async function turn() {
   const [text, pair] = [state.text.trim(), state.pair.trim()], key = JSON.stringify([text, pair])
   document.documentElement.dataset.view = state.view // an empty text is still to be filled in
   if (state.view === "measured") {
-    const unknown = [...ignored, ...await openMeasured(state)]
+    ignored.push(...await openMeasured(state))
     state.head ??= largest(measured().values)
-    say(unknown.length ? `Ignored in the address: ${unknown.join(", ")}.` : "")
+    say(told())
     return draw()
   }
   if (!text) throw new Error(pair ? "The first sentence is empty; write it there." : "Write a sentence to begin with.")
@@ -87,9 +88,8 @@ async function turn() {
   }
   if (isFirst && fresh && state.off.size && isLoaded()) now = await outputs(input, state.off)
   state.head ??= isTried() ? largest(effects) : telling()
-  const unknown = ignored.length ? `Ignored in the address: ${ignored.join(", ")}. ` : ""
   const cut = input.length > input.ids.length ? `Of ${input.length} tokens ${input.ids.length} are read: the longer sentence is cut at its end. ` : ""
-  say(unknown + cut)
+  say(told() + cut)
   draw()
   if (isLoaded() && about.labels.length && !isTried() && !stopped && isWanted()) await sweep()
 }
