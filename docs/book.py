@@ -75,6 +75,8 @@ _HOME = """\
 [Your model, your data](docs/own_data.md) tells how the notebooks, or single functions, run on a classifier of your own. [The project](README.md) has the commands that set everything up and reproduce it, and says on which model and data all of this rests. The [glossary](docs/glossary.md) explains every term.
 """
 _FIRST = ["docs/glossary", "docs/reading_verdicts", "docs/own_data", "docs/troubleshooting"]
+# Where the playground is spoken of in a checkout, and where it is on the site.
+_PLAYGROUND = ("docs/own_data.md#a-playground-of-your-own", "playground/index.md")
 # Takes the playground's place where it cannot be built.
 _NO_PLAYGROUND = """\
 # Playground
@@ -139,9 +141,6 @@ def write_playground(root: Path, page: Path, model: str) -> None:
         print(f"the site is built without its playground: {error}", flush=True)
 
 
-_LINKED_PICTURE = re.compile(r'<a href="([^"]+)"><img src="([^"]+)" width="\d+" alt="([^"]*)"></a>')
-
-
 def write_source(root: Path, source: Path) -> None:
     """Write what Sphinx reads: the checkout's own pages under their names, and those that are made here."""
     source.mkdir(parents=True)
@@ -159,13 +158,11 @@ def write_source(root: Path, source: Path) -> None:
         content = nbformat.read(notebook, as_version=4)
         for cell in content.cells:
             if cell.cell_type == "markdown":
-                cell.source = with_heads_linked(_BADGE.sub(r"\1", cell.source), notebook.stem)
+                text = _BADGE.sub(r"\1", cell.source).replace(*_PLAYGROUND)
+                cell.source = with_heads_linked(text, notebook.stem)
         content.cells.append(nbformat.v4.new_markdown_cell(see_heads(notebook.stem)))
         nbformat.write(with_descriptions(folded(content)), notebook)
-    # Sphinx follows no link and copies no picture in HTML.
-    readme = _LINKED_PICTURE.sub(
-        r"[![\3](\2)](\1)", (root / "README.md").read_text(encoding="utf-8")
-    )
+    readme = (root / "README.md").read_text(encoding="utf-8").replace(*_PLAYGROUND)
     (source / "README.md").write_text(readme, encoding="utf-8")
     made = {"playground/index": _NO_PLAYGROUND, **api_pages()}
     for name, text in made.items():
