@@ -72,6 +72,7 @@ class Study:
         self._weights: dict[
             tuple[str, int], str
         ] = {}  # of each run that was loaded, what identifies them
+        self._said: set[str] = set()  # which runs are not measured
         self.measures = not settings.is_kept if measures is None else measures
 
     @classmethod
@@ -399,8 +400,9 @@ class Study:
         if self.measures:
             made = Parallel()(delayed(measurement)(self, *one, **options) for one in missing)
             kept |= dict(zip(missing, made, strict=True))
-        elif missing:
-            print(self._told(measurement, missing))
+        elif missing and (told := self._told(measurement, missing)) not in self._said:
+            self._said.add(told)  # not again for another option
+            print(told)
         if not kept:
             named = ", ".join(dict(each))
             raise FileNotFoundError(

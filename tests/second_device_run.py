@@ -29,9 +29,7 @@ def main(device: str, folder: Path, notebooks: list[Path]) -> None:
     # or each of many small trainings, at its end, would look through all that was imported
     gc.freeze()
     for notebook in notebooks:
-        # It fine-tunes more models of each task than all others together.
-        few = {"tasks": "mrpc"} if notebook.stem == "10_pruning" else {}
-        cells.run([notebook], SIZES | few | {"model": str(folder / "model")})
+        cells.run([notebook], SIZES | {"model": str(folder / "model")})
 
 
 def _choose(device: str) -> None:
