@@ -51,7 +51,7 @@ from .links.dependencies import points_at
 from .links.measure import LINK_TYPES, TokenLinkAttention, borrow, find_links, link_counts
 from .models import classifier_inputs, predict_logits
 from .patterns import PATTERNS, Patterns, load_network, load_regression
-from .pruning import Cut, importance, in_layers, removal_order
+from .pruning import Cut, importance, normalise_layers, removal_order
 from .store import WHOLE, Measurement, measured
 
 if TYPE_CHECKING:
@@ -773,7 +773,7 @@ def special_tokens(study: Study, rows: slice) -> xr.Dataset:
 STEPS = 6  # on the way to a classifier without heads; the third is without half of them
 RANKED_ON = 256  # training rows by which heads are ranked
 RANDOM_ORDERS = 3
-A_RUN = 60.0  # forward passes of a measured row that a fine-tuning takes as long as
+FINE_TUNING = 60.0  # forward passes of a measured row that a fine-tuning takes as long as
 
 
 def ranking_batches(study: Study, task: str) -> list[Batch]:
@@ -790,13 +790,12 @@ def pruned(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
 
     ``importance`` is each head's in the scale of its layer, by gradients on 256 training rows, by which
     heads are ranked once; or those that are left are ranked anew at each step; or the order is
-    random. ``order`` has the number of the head at each place, 0 for the first head of the first
-    layer. ``right_bag`` is of :func:`bag_of_words`, trained on the rows of the fine-tuning.
+    random. ``head_at`` has the number of the head at each place of an order, from 0, layer by layer. ``right_bag`` is of :func:`bag_of_words`, trained on the rows of the fine-tuning.
     """
     batches, labels = study.batches(task, rows), study.labels(task, rows)
     model, ranking = study.classifier(task, run), ranking_batches(study, task)
     heads, zeros = all_heads(model), replacement(model, batches, "zero")
-    rank = in_layers(importance(model, ranking)).astype(np.float16)  # as it is kept
+    rank = normalise_layers(importance(model, ranking)).astype(np.float16)  # as it is kept
     anew = removal_order(model, ranking, -(-len(heads) // STEPS))
     rng = np.random.default_rng([study.settings.seed, run])
     orders = {
@@ -845,14 +844,14 @@ def bag_of_words(study: Study, task: str, rows: slice) -> np.ndarray:
     return bag.predict(texts(rows))[:, None] if regression else bag.predict_log_proba(texts(rows))
 
 
-@measured(rows="pruned_rows", passes=lambda layers, heads: A_RUN, block=WHOLE)
+@measured(rows="pruned_rows", passes=lambda layers, heads: FINE_TUNING, block=WHOLE)
 def halves(study: Study, task: str, run: int, rows: slice, half: str = "good") -> xr.Dataset:
     """What a classifier answers that is fine-tuned from the pre-trained encoder with half of its heads (Prasanna et al., 2020).
 
     ``kept`` are the more important heads of the run (of :func:`pruned`), in the "bad" half the others,
     in the "random" half any. Rows, recipe and seed are those of the run.
     """
-    rank = in_layers(importance(study.classifier(task, run), ranking_batches(study, task)))
+    rank = normalise_layers(importance(study.classifier(task, run), ranking_batches(study, task)))
     places = np.argsort(rank.astype(np.float16).ravel(), kind="stable")
     rng = np.random.default_rng([study.settings.seed, run])
     order = {"good": places, "bad": places[::-1], "random": rng.permutation(rank.size)}
@@ -870,7 +869,7 @@ def halves(study: Study, task: str, run: int, rows: slice, half: str = "good") -
 LOWEST = {"quarter": 1 / 4, "half": 1 / 2, "three-quarters": 3 / 4, "all": 1.0}  # of the layers
 
 
-@measured(rows="pruned_rows", passes=lambda layers, heads: A_RUN, block=WHOLE)
+@measured(rows="pruned_rows", passes=lambda layers, heads: FINE_TUNING, block=WHOLE)
 def frozen(study: Study, task: str, run: int, rows: slice, lowest: str = "half") -> xr.Dataset:
     """What a classifier answers of which fine-tuning left the embeddings and the lowest layers as they were (Lee et al., 2019).
 

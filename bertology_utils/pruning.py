@@ -74,7 +74,7 @@ def _loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     return functional.cross_entropy(logits, labels, reduction="sum")
 
 
-def in_layers(values: np.ndarray) -> np.ndarray:
+def normalise_layers(values: np.ndarray) -> np.ndarray:
     """Importance in the scale of each layer, divided by the layer's root mean square, (layers, heads).
 
     Undivided, whole layers would go first (Molchanov et al., 2017, as in Michel et al., 2019, §4.1).
@@ -95,7 +95,7 @@ def removal_order(model: PreTrainedModel, batches: Sequence[Batch], step: int) -
     zeros = replacement(model, batches, "zero")
     while left := [head for head in all_heads(model) if head not in gone]:
         with disabled(model, gone, zeros):
-            rank = in_layers(importance(model, batches))
+            rank = normalise_layers(importance(model, batches))
         gone += sorted(left, key=lambda head: rank[head])[:step]
     return gone
 

@@ -79,6 +79,7 @@ class Study:
         self._weights: dict[
             tuple[str, int], str
         ] = {}  # of each run that was loaded, what identifies them
+        self._said: set[str] = set()  # which runs are not measured
         self.measures = not settings.is_kept if measures is None else measures
 
     @classmethod
@@ -422,11 +423,16 @@ class Study:
         if self.measures:
             made = Parallel()(delayed(measurement)(self, *one, **options) for one in missing)
             kept |= dict(zip(missing, made, strict=True))
-        elif missing:
-            print(self._told(measurement, missing))
-        for task in dict(each) if measurement.of == "task" else ():
-            for run in self.left_out(task):
-                print(f"left out: {task}, run {run}, which learned nothing")
+        lines = [] if self.measures or not missing else [self._told(measurement, missing)]
+        lines += [
+            f"left out: {task}, run {run}, which learned nothing"
+            for task in (dict(each) if measurement.of == "task" else ())
+            for run in self.left_out(task)
+        ]
+        for line in lines:
+            if line not in self._said:  # not again for another option
+                self._said.add(line)
+                print(line)
         if not kept:
             named = ", ".join(dict(each))
             raise FileNotFoundError(

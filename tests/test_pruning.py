@@ -13,7 +13,7 @@ from bertology_utils.disabling.masking import disabled, replacement
 from bertology_utils.glue import TASKS
 from bertology_utils.measurements import bag_of_words, frozen, halves, pruned, ranking_batches
 from bertology_utils.models import load_classifier, load_tokenizer, predict_logits
-from bertology_utils.pruning import Cut, importance, in_layers, layers_of, removal_order
+from bertology_utils.pruning import Cut, importance, layers_of, normalise_layers, removal_order
 from bertology_utils.settings import Recipe, parse_model
 from bertology_utils.study import Study
 
@@ -74,7 +74,7 @@ def test_importance_is_the_gradient_of_a_head_s_scale(model, batches):
         slopes.append(((losses[1] - losses[0]) / 2e-5).abs())
     hook.remove()
     assert values[layer, head] == pytest.approx(float(torch.cat(slopes).mean()), rel=1e-3)
-    np.testing.assert_allclose((in_layers(values) ** 2).mean(axis=1), 1)
+    np.testing.assert_allclose((normalise_layers(values) ** 2).mean(axis=1), 1)
 
 
 def test_heads_that_are_left_are_ranked_anew_at_each_step(model, batches):
@@ -83,7 +83,7 @@ def test_heads_that_are_left_are_ranked_anew_at_each_step(model, batches):
     assert sorted(once) == sorted(again) == every
     assert once[:3] == again[:3] and once != again
     with disabled(model, again[:3], replacement(model, batches, "zero")):
-        rank = in_layers(importance(model, batches))
+        rank = normalise_layers(importance(model, batches))
     assert again[3] == min(set(every) - set(again[:3]), key=lambda head: rank[head])
 
 
@@ -159,7 +159,9 @@ def test_pruned_is_a_pass_for_each_number_of_removed_heads(study):
             p = np.exp(outputs) / np.exp(outputs).sum(axis=1, keepdims=True)
             np.testing.assert_allclose(at.loss, -np.log(p[range(12), labels]), rtol=2e-3, atol=1e-3)
     ranking = ranking_batches(study, "SST-2")
-    np.testing.assert_allclose(one.importance, in_layers(importance(model, ranking)), rtol=1e-3)
+    np.testing.assert_allclose(
+        one.importance, normalise_layers(importance(model, ranking)), rtol=1e-3
+    )
     ranked = np.argsort(one.importance.values.ravel(), kind="stable")
     np.testing.assert_array_equal(one.head_at.sel(order="ranked once"), ranked)
     anew = [layer * 4 + head for layer, head in removal_order(model, ranking, 2)]
