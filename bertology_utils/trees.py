@@ -150,7 +150,8 @@ class Corpus:
                 pieces = tuple(sentence.pieces[at] for at in tree.kept)
                 usable.append((one.ids, pieces, tree))
         parts: Any = zip(*usable, strict=True) if usable else ((), (), ())
-        return cls(*parts, left_out=left_out)
+        ids, pieces, trees = parts
+        return cls(ids, pieces, trees, left_out)
 
     def _read(
         self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, heads: bool
