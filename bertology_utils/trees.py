@@ -232,8 +232,7 @@ def fit(vectors: np.ndarray, trees: Sequence[Tree], rank: int = 0) -> np.ndarray
         trees: of the sentences, in their order.
         rank: directions, the columns of the probe; 0 for :data:`RANK`, or all where there are fewer.
 
-    Raises:
-        ValueError: a rank above the width, or vectors that do not differ.
+    A rank above the width, and vectors that do not differ, raise ValueError.
     """
     width = vectors.shape[1]
     rank = _rank(rank, width)
