@@ -14,11 +14,25 @@ from bertology_utils.glue import TASKS
 from bertology_utils.measurements import bag_of_words, frozen, halves, pruned, ranking_batches
 from bertology_utils.models import load_classifier, load_tokenizer, predict_logits
 from bertology_utils.pruning import Cut, importance, layers_of, normalise_layers, removal_order
-from bertology_utils.settings import Recipe, parse_model
+from bertology_utils.settings import ModelSource, parse_model
+from bertology_utils.studies import Recipe
 from bertology_utils.study import Study
 
 TASK = TASKS["sst2"]
 RECIPE = Recipe(learning_rate=3e-3, epochs=2, batch_size=8, max_length=32)
+
+
+@pytest.fixture
+def finetuned(tmp_path):
+    """Makes the classifier of a training, without the cache."""
+
+    def make(training):
+        finetune.train(training, tmp_path / "model", tmp_path / "scratch")
+        return load_classifier(
+            ModelSource("own", str(tmp_path / "model")), training.task, "finetuned"
+        )
+
+    return make
 
 
 @pytest.fixture
@@ -96,10 +110,10 @@ def test_heads_that_do_nothing_go_first(model, batches):
 # --- fine-tuning that goes without something ---
 
 
-def test_a_removed_head_gives_zero_after_training_and_the_others_learn(training):
+def test_a_removed_head_gives_zero_after_training_and_the_others_learn(training, finetuned):
     removed = ((0, 1), (0, 3), (2, 0))
-    tuned = finetune.finetuned(dataclasses.replace(training, cut=Cut(removed=removed)))
-    start = load_classifier(training.start, TASK, seed=training.seed)
+    tuned = finetuned(dataclasses.replace(training, cut=Cut(removed=removed)))
+    start = load_classifier(training.source, TASK, seed=training.seed)
     for at, layers in enumerate(zip(layers_of(tuned), layers_of(start), strict=True)):
         # (hidden, heads, head size)
         read, before = (one.attention.output.dense.weight.unflatten(1, (4, -1)) for one in layers)
@@ -110,9 +124,9 @@ def test_a_removed_head_gives_zero_after_training_and_the_others_learn(training)
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_frozen_are_the_embeddings_and_the_lowest_layers(training, count):
-    start = load_classifier(training.start, TASK, seed=training.seed)
-    tuned = finetune.finetuned(dataclasses.replace(training, cut=Cut(frozen=count)))
+def test_frozen_are_the_embeddings_and_the_lowest_layers(training, count, finetuned):
+    start = load_classifier(training.source, TASK, seed=training.seed)
+    tuned = finetuned(dataclasses.replace(training, cut=Cut(frozen=count)))
 
     def parts(model):
         return [model.base_model.embeddings, *layers_of(model), model.classifier]
@@ -168,7 +182,7 @@ def test_pruned_is_a_pass_for_each_number_of_removed_heads(study):
     assert one.head_at.sel(order="ranked anew").values.tolist() == anew
 
 
-def test_a_half_is_fine_tuned_with_the_heads_that_it_names(study):
+def test_a_half_is_fine_tuned_with_the_heads_that_it_names(study, finetuned):
     measured = {half: study.measure(halves, half=half) for half in ("good", "random", "bad")}
     good, random, bad = (one["SST-2"].isel(run=0) for one in measured.values())
     once = study.measure(pruned)["SST-2"].isel(run=0)
@@ -178,16 +192,16 @@ def test_a_half_is_fine_tuned_with_the_heads_that_it_names(study):
     assert (good.kept ^ bad.kept).all()
     removed = tuple(map(tuple, np.argwhere(~bad.kept.values).tolist()))
     training = dataclasses.replace(study.training("SST-2"), cut=Cut(removed=removed))
-    outputs = predict_logits(finetune.finetuned(training), study.batches("SST-2", 12))
+    outputs = predict_logits(finetuned(training), study.batches("SST-2", 12))
     np.testing.assert_array_equal(bad.right, outputs.argmax(axis=1) == study.labels("SST-2", 12))
     assert "answer" in measured["bad"]["STS-B"]
 
 
-def test_frozen_is_fine_tuned_with_the_lowest_layers_as_they_were(study):
+def test_frozen_is_fine_tuned_with_the_lowest_layers_as_they_were(study, finetuned):
     layers = {lowest: study.measure(frozen, lowest=lowest)["SST-2"] for lowest in ("half", "all")}
     assert [int(one.layers.isel(run=0)) for one in layers.values()] == [2, 3]
     training = dataclasses.replace(study.training("SST-2"), cut=Cut(frozen=2))
-    outputs = predict_logits(finetune.finetuned(training), study.batches("SST-2", 12))
+    outputs = predict_logits(finetuned(training), study.batches("SST-2", 12))
     right = outputs.argmax(axis=1) == study.labels("SST-2", 12)
     np.testing.assert_array_equal(layers["half"].right.isel(run=0), right)
 
