@@ -76,10 +76,10 @@ def test_checks_do_not_import_torch():
     assert python(code).returncode == 0
 
 
-SAID = {  # Notebook 10 has other defaults than the rest: what is its default is no default of theirs.
+SAID = {
     "-p tasks sst2": "with tasks='sst2'\n  2_framenet_heads, 8_pretrained_encoder: takes no tasks",
     "--only 2,4 -p study small -p framenet embedded": "framenet='embedded'",
-    "--only 10 -p tasks sst2 -p seed 1": "with default settings",
+    "--only 10 -p seed 1": "with default settings",
     # What only the Hub knows is not called ready.
     "--only 1-3 -p model a/b": "not checked: the model a/b on the Hub",
     "--only 3 -p study paper": "not checked: the data set nyu-mll/glue on the Hub",
