@@ -821,7 +821,7 @@ def pruned(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     outputs = [
         [known[frozenset(one[:count].tolist())] for count in counts] for one in orders.values()
     ]
-    values: dict[str, Any] = {
+    values: dict[str, tuple[Any, np.ndarray]] = {
         kind: (("order", "count", "example"), one)
         for kind, one in judge(np.array(outputs), labels).items()
     }
@@ -832,7 +832,7 @@ def pruned(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
         "importance": (("layer", "head"), rank),
         "head_at": (("order", "place"), np.array([*orders.values()], np.int16)),
     }
-    return xr.Dataset(values, axes(*rank.shape) | {"order": list(orders), "count": counts})
+    return xr.Dataset(values, axes(*shape_of(model)) | {"order": list(orders), "count": counts})
 
 
 def bag_of_words(study: Study, task: str, rows: slice) -> np.ndarray:
@@ -863,15 +863,16 @@ def halves(study: Study, task: str, run: int, rows: slice, half: str = "good") -
     places = np.argsort(rank.astype(np.float16).ravel(), kind="stable")
     rng = np.random.default_rng([study.settings.seed, run])
     order = {"good": places, "bad": places[::-1], "random": rng.permutation(rank.size)}
-    kept = np.ones(rank.size, bool)
-    kept[order[one_of("half", half, order)][: round(rank.size / 2)]] = False
-    kept = kept.reshape(rank.shape)  # type: ignore[assignment]
+    kept = np.ones(rank.shape, bool)
+    kept.flat[order[one_of("half", half, order)][: round(rank.size / 2)]] = False
     removed = tuple((int(layer), int(head)) for layer, head in np.argwhere(~kept))
     model, labels = study.classifier(task, run, cut=Cut(removed=removed)), study.labels(task, rows)
     judged = judge(predict_logits(model, study.batches(task, rows)), labels)
-    values: dict[str, Any] = {kind: ("example", one) for kind, one in judged.items()}
+    values: dict[str, tuple[Any, np.ndarray]] = {
+        kind: ("example", one) for kind, one in judged.items()
+    }
     values |= {"label": ("example", labels), "kept": (("layer", "head"), kept)}
-    return xr.Dataset(values, axes(*rank.shape))
+    return xr.Dataset(values, axes(*shape_of(model)))
 
 
 LOWEST = {"quarter": 1 / 4, "half": 1 / 2, "three-quarters": 3 / 4, "all": 1.0}  # of the layers

@@ -2,5 +2,5 @@
 
 ``masking``: a model with some heads disabled, and what a disabled head can give instead. ``sweep``:
 the outputs with every head, and every layer, disabled, the fast way and the plain one. ``effects``,
-``heads``: how right answers are, and what a head does, for notebooks 0 and 10.
+``heads``: how right answers are, and what a head does, for notebooks 0 and 6.
 """
