@@ -122,9 +122,7 @@ NEEDS: Mapping[str, Sequence[Callable[[Lab], list[Job]]]] = {
     "0": (first_run,),
 }
 # The section of each notebook: a module or package of this package with a function ``run(lab)``.
-SECTIONS = {
-    "11": "tree_controls",
-}
+SECTIONS: dict[str, str] = {}
 
 
 def jobs_of(lab: Lab) -> list[Job]:

@@ -52,6 +52,16 @@ from .models import classifier_inputs, predict_logits
 from .patterns import PATTERNS, Patterns, load_network, load_regression
 from .pruning import Cut, importance, in_layers, removal_order
 from .store import Measurement, measured
+from .trees import (
+    LONGEST,
+    Corpus,
+    arcs_right,
+    covariances,
+    ends,
+    fit,
+    probe_scores,
+    train_probe,
+)
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -696,8 +706,6 @@ def cuts(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
 
 # 8 · The pre-trained encoder
 
-LONGEST = 128  # wordpieces; longer sentences of the treebank are left out, longer pairs are cut
-
 
 @measured(rows="sentences", passes=lambda layers, heads: 1.0, of="treebank", axis="word")
 def pointing(study: Study, rows: slice, start: str = "pre-trained") -> xr.Dataset:
@@ -885,6 +893,120 @@ def frozen(study: Study, task: str, run: int, rows: slice, lowest: str = "half")
     return xr.Dataset(values | {"label": ("example", labels), "layers": count})
 
 
+# 11 · Trees in the vectors or in the attention?
+
+PARTS = {"training": 0.5, "validation": 0.1, "test": 0.4}  # shares of the sentences
+LEAST_WEIGHT = 0.001  # is added to a weight before its logarithm is taken
+SIDES = ("to the right", "to the left")  # where the word stands that is attended to
+
+
+def trees_in_parts(study: Study, rows: slice) -> tuple[Corpus, np.ndarray, int]:
+    """The treebank's usable sentences, the part of each, and how many are of the first, the training sentences."""
+    corpus = Corpus.of(study.sentences(rows))
+    last = (np.cumsum([0, *PARTS.values()]) * len(corpus.trees)).round().astype(int)
+    return corpus, np.repeat([*PARTS], np.diff(last)), int(last[1])
+
+
+# In one block, since what is fitted is fitted once.
+@measured(
+    rows="trees", passes=lambda layers, heads: 2.0, block=10**9, of="treebank", axis="sentence"
+)
+def vector_trees(study: Study, rows: slice, start: str = "pre-trained") -> xr.Dataset:
+    """How many arcs of a sentence's dependency tree a probe in closed form finds in vectors, by layer; without punctuation.
+
+    Training sentences fit it. Layer 0 is what the first layer reads. ``covariance`` is that of the
+    differences of adjacent words, and of others, in training sentences in the middle layer;
+    ``right_trained`` is of Hewitt and Manning's probe there. ``score`` is of all pairs of words of
+    the other sentences, first words first: by the middle layer, and by it and a quarter of the
+    layers below it at once. Of each word there is the governor's offset, 0 for none.
+    """
+    corpus, part, count = trees_in_parts(study, rows)
+    trees, fitted, last = corpus.trees, corpus.trees[:count], ends(corpus.trees)[count - 1]
+    vectors = corpus.vectors(study.encoder(start), study.tokenizer)
+    middle = len(vectors) // 2
+    several = [one / one.std() for one in vectors[middle - len(vectors) // 4 : middle + 1]]
+    wide = np.concatenate(several, axis=1)
+    by_layer = np.stack([probe_scores(fit(one[:last], fitted), one, trees) for one in vectors])
+    by_several = probe_scores(fit(wide[:last], fitted), wide, trees)
+    trained = train_probe(vectors[middle, :last], fitted, seed=study.settings.seed)
+    both, later = np.stack([by_layer[middle], by_several]), ends(trees, "adjacent")[count - 1]
+    sizes = [len(one.kept) for one in trees]
+    offsets = [
+        np.where(tree.heads < 0, 0, tree.heads - np.arange(len(tree.heads))) for tree in trees
+    ]
+    spread = np.stack(covariances(vectors[middle, :last], fitted))
+    values = {
+        "right": (("layer", "sentence"), arcs_right(trees, by_layer)),
+        "right_trained": (
+            "sentence",
+            arcs_right(trees, probe_scores(trained, vectors[middle], trees)),
+        ),
+        "score": (("by", "pair"), both[:, later:]),
+        "covariance": (("pairs", "dimension", "dimension_2"), spread),
+        "part": ("sentence", part),
+        "number": ("word", np.repeat(np.arange(len(trees), dtype=np.int16), sizes)),
+        "upos": ("word", [tree.words[at].upos for tree in trees for at in tree.kept]),
+        "governor": ("word", np.concatenate(offsets).astype(np.int8)),
+    }
+    names = {"layer": range(len(vectors)), "by": ["one layer", "several layers"]}
+    return xr.Dataset(values, names | {"pairs": ["adjacent", "other"]})
+
+
+@measured(
+    rows="trees", passes=lambda layers, heads: 3.0, block=10**9, of="treebank", axis="sentence"
+)
+def attention_trees(study: Study, rows: slice, start: str = "pre-trained") -> xr.Dataset:
+    """How many arcs of a sentence's dependency tree are found by the attention of single heads, of each layer's, and of all.
+
+    Sentences, words and pairs are those of :func:`vector_trees`. A head's score of two words is its
+    weight in both directions; validation sentences choose the best one. Scores of several heads are
+    the log odds of a logistic regression on the logarithms of their weights, or on ``plain`` ones:
+    of all, and of those up to the layer in which :func:`vector_trees` has vectors scored. It gives
+    each direction of each head a ``slope``, and a ``coefficient`` if all vary as much.
+    """
+    corpus, part, count = trees_in_parts(study, rows)
+    trees, first = corpus.trees, ends(corpus.trees, "adjacent")[count - 1]
+    maps = corpus.attention(study.encoder(start), study.tokenizer).astype(np.float32)
+    logs = np.log(maps + LEAST_WEIGHT)  # (directions, layers, heads, pairs)
+    adjacent = np.concatenate([tree.adjacent for tree in trees])[:first]
+    all_heads, slope, coefficient = combine(logs, adjacent)
+    plain, lower = (
+        combine(maps, adjacent)[0],
+        combine(logs[:, : (maps.shape[1] + 1) // 2], adjacent)[0],
+    )
+    of_layers = np.stack([combine(logs[:, [at]], adjacent)[0] for at in range(maps.shape[1])])
+    right = arcs_right(trees, maps.sum(axis=0))
+    chosen = right[..., part == "validation"].sum(axis=-1)
+    best = np.unravel_index(chosen.argmax(), chosen.shape)
+    scores = np.stack([maps.sum(axis=0)[best], all_heads, plain, lower])[:, first:]
+    values = {
+        "right_head": (("layer", "head", "sentence"), right),
+        "right_layer": (("layer", "sentence"), arcs_right(trees, of_layers)),
+        "score": (("by", "pair"), scores),
+        "slope": (("direction", "layer", "head"), slope),
+        "coefficient": (("direction", "layer", "head"), coefficient),
+    }
+    by = ["best head", "all heads", "all heads, plain", "heads up to the middle"]
+    return xr.Dataset(values, {"by": by, "direction": list(SIDES)} | axes(*chosen.shape))
+
+
+def combine(weights: np.ndarray, adjacent: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Log odds that words are adjacent, by a logistic regression on several heads' weights; its slopes and coefficients.
+
+    Args:
+        weights: of all pairs, shape (directions, layers, heads, pairs).
+        adjacent: of the first of them, which are those that it is fitted to.
+    """
+    features = weights.reshape(-1, weights.shape[-1]).T
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=0.01, max_iter=500))
+    model.fit(features[: len(adjacent)], adjacent)
+    coefficient = model[-1].coef_[0]
+    slope = coefficient / model[0].scale_
+    return model.decision_function(features), *(
+        one.reshape(weights.shape[:-1]) for one in (slope, coefficient)
+    )
+
+
 # What `make measure` makes of every run, in this order.
 PLAN: tuple[tuple[Measurement, dict[str, str]], ...] = (
     (without_each_head, {}),
@@ -909,5 +1031,9 @@ PLAN: tuple[tuple[Measurement, dict[str, str]], ...] = (
     (pruned, {}),
     *((halves, {"half": half}) for half in ("good", "random", "bad")),
     *((frozen, {"lowest": lowest}) for lowest in LOWEST),
+    (vector_trees, {}),
+    (vector_trees, {"start": "random"}),
+    (attention_trees, {}),
+    (attention_trees, {"start": "random"}),
 )
 MEASUREMENTS = {one.name: one for one, _ in PLAN}

@@ -36,6 +36,21 @@ def score(one: xr.Dataset, of: str = "") -> xr.DataArray:
     return 100 * (r + x * y - r * (x**2 + y**2) / 2)
 
 
+def share(part: xr.DataArray, whole: xr.DataArray) -> xr.DataArray:
+    """What each example adds to a share of all that examples have, in points, so that the mean over examples is the share.
+
+    A share of two sums, such as the arcs that are right among all arcs, is a ratio of two means;
+    like this it has the right standard error as well (the infinitesimal jackknife).
+
+    Args:
+        part: of each example, with an axis example and any others.
+        whole: likewise.
+    """
+    part, whole = part.astype(float), whole.astype(float)
+    ratio = part.sum("example") / whole.sum("example")
+    return 100 * (ratio + (part - ratio * whole) / whole.mean("example"))
+
+
 def majority(one: xr.Dataset) -> float:
     """Score of always giving the most frequent answer, in points; NaN for a regression."""
     if "right" not in one:

@@ -61,6 +61,7 @@ class StudySettings(BaseModel):
         several_rows: on which several heads are disabled together.
         pruned_rows: on which classifiers with fewer heads or frozen layers are compared.
         sentences, frames: of the treebank, and of FrameNet by either rules of extraction.
+        trees: sentences of the treebank whose dependency trees are looked for.
         annotation: what tells words their parts of speech and dependencies: gold (of the synthetic
             rows), spacy:NAME, or conllu:PATH.
         treebank: a CoNLL-U file of sentences; embedded: the synthetic rows.
@@ -90,6 +91,7 @@ class StudySettings(BaseModel):
     pruned_rows: int = Field(1000, ge=ALL)
     sentences: int = Field(ALL, ge=ALL)
     frames: int = Field(ALL, ge=ALL)
+    trees: int = Field(ALL, ge=ALL)
     annotation: str = "spacy:en_core_web_sm"
     treebank: str = "embedded"
     framenet: str = "embedded"

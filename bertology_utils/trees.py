@@ -1,15 +1,12 @@
-"""Dependency trees in a model's vectors, or in its attention: a structural probe in closed form (notebook 11).
+"""Dependency trees in a model's vectors and in its attention (notebook 11).
 
-Hewitt and Manning (2019) look for a linear map under which the squared distance of two words is
-their distance in the tree, and train it by gradient descent. But UUAS, the score, asks only which
-words are adjacent. For that it suffices to know how the difference of two adjacent words is spread,
-and how that of two others is: both covariances say how much likelier two words are adjacent
-(Köstinger et al., 2012), and then the minimum spanning tree is the likeliest tree. The map comes
-from generalised eigenvectors, without training.
+Whatever says of two words how likely they are adjacent says which tree is the likeliest: the
+spanning tree with the highest sum. Hewitt and Manning (2019) train a map under which squared
+distances are distances in the tree. For adjacency, two covariance matrices suffice: of the
+difference of two adjacent words, and of two others (Köstinger et al., 2012).
 
-``Tree``, ``Corpus``: annotated sentences, and a model's vectors of their words. ``fit``: the probe;
-``train_probe``: Hewitt and Manning's. ``tree_probe``: for any encoder and treebank. Controls, and
-all that notebook 11 records, are in ``tree_controls``.
+``Tree``, ``Corpus``: sentences, and a model's vectors and attention. ``fit``: the probe in closed
+form; ``train_probe``: Hewitt and Manning's. ``tree_probe``: for any encoder and treebank.
 """
 
 from __future__ import annotations
@@ -17,140 +14,106 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+import xarray as xr
+from scipy.linalg import eigh
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree, shortest_path
+from scipy.spatial.distance import pdist, squareform
+from scipy.stats import rankdata
 
-from .annotation.annotators import Treebank, Word, sentences_of
-from .annotation.inputs import PUNCTUATION, Positions
+from . import stats
+from .annotation.annotators import Annotator, Word, sentences_of
+from .annotation.inputs import PUNCTUATION, AnnotatedInput, Positions, annotate_inputs
 from .attention import attention_maps
-from .attention.batches import batches_of
+from .attention.batches import make_batches
 from .attention.hooks import check_eval, unwrap
 from .attention.maps import check_length
-from .links.dependencies import MAX_LENGTH, inputs_of
-from .statistics import Bootstrap, Seed, whole_and_resampled
 
 if TYPE_CHECKING:
     import pandas as pd
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+AXES = ("run", "example")  # of estimates
 LEAST = 50  # sentences to fit a probe on, and to test it on
+LONGEST = 128  # wordpieces; longer sentences are left out
 RANK, SHRINKAGE = 64, 0.1  # directions of a probe; share of the mean variance that is added
 EPOCHS, PER_STEP, RATE = 40, 20, 0.001  # how Hewitt and Manning's probe is trained
 
 
 @dataclass(frozen=True)
 class Tree:
-    """The dependency tree of one sentence.
+    """The dependency tree of one sentence without its punctuation.
 
     Attributes:
-        words: annotated.
-        heads: each word's governor, -1 for the root; shape (words,).
-        kept: the words that are scored, all but punctuation.
-        arcs: dependent and governor of each arc between these, as places among them; shape (arcs, 2).
+        words: all that are annotated.
+        kept: places of those that are no punctuation.
+        heads: the governor of each of these, as a place among them; -1 for none.
+        distances: arcs between any two of them, shape (kept, kept).
     """
 
     words: tuple[Word, ...]
-    heads: np.ndarray
     kept: np.ndarray
-    arcs: np.ndarray
+    heads: np.ndarray
+    distances: np.ndarray
 
     @classmethod
     def of(cls, words: Iterable[Word]) -> Tree:
         """The tree of annotated words; ValueError where they are none, or too few."""
         words = tuple(words)
         heads = np.array([word.head for word in words], dtype=int)
-        if (heads < 0).sum() != 1:
+        below = np.flatnonzero(heads >= 0)
+        if len(below) != len(words) - 1:
             raise ValueError("not one root")
-        ancestors(heads)
-        is_kept = np.array([word.upos not in PUNCTUATION for word in words])
-        if is_kept.sum() < 3:
+        graph = csr_array((np.ones(len(below)), (below, heads[below])), shape=(len(words),) * 2)
+        if connected_components(graph, directed=False)[0] > 1:
+            raise ValueError("a cycle")
+        kept = np.flatnonzero([word.upos not in PUNCTUATION for word in words])
+        if len(kept) < 3:
             raise ValueError("fewer than three words")
-        ends = np.flatnonzero(is_kept & (heads >= 0) & is_kept[heads])
-        place = is_kept.cumsum() - 1
-        return cls(words, heads, np.flatnonzero(is_kept), place[np.stack([ends, heads[ends]], 1)])
+        place = np.full(len(words) + 1, -1)  # the last one stands for no governor
+        place[kept] = range(len(kept))
+        distances = shortest_path(graph, directed=False, unweighted=True)
+        return cls(words, kept, place[heads[kept]], distances[np.ix_(kept, kept)])
 
     @property
-    def in_chain(self) -> np.ndarray:
-        """Which arcs join neighbours, punctuation left out: those of the chain of neighbours."""
-        return abs(self.arcs[:, 0] - self.arcs[:, 1]) == 1
+    def arcs(self) -> np.ndarray:
+        """Dependent and governor of each arc, shape (arcs, 2)."""
+        below = np.flatnonzero(self.heads >= 0)
+        return np.stack([below, self.heads[below]], axis=1)
 
     @property
-    def distances(self) -> np.ndarray:
-        """Arcs between any two words, shape (words, words): squared distances, if a word's vector has a 1 for each word on its path."""
-        return squared_distances(ancestors(self.heads).astype(float))
+    def pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """First and second word of all pairs, in the order of scipy's ``pdist``."""
+        return np.triu_indices(len(self.kept), 1)
+
+    @property
+    def adjacent(self) -> np.ndarray:
+        """Which pairs an arc joins, shape (pairs,)."""
+        return self.distances[self.pairs] == 1
 
 
-def ancestors(heads: np.ndarray) -> np.ndarray:
-    """True at a word and at all words above it, shape (words, words); ValueError for a cycle."""
-    paths, at = np.eye(len(heads), dtype=bool), heads.copy()
-    for _ in heads:
-        below = np.flatnonzero(at >= 0)
-        paths[below, at[below]] = True
-        at[below] = heads[at[below]]
-    if (at >= 0).any():
-        raise ValueError("a cycle")
-    return paths
+def arcs_right(trees: Sequence[Tree], scores: np.ndarray) -> np.ndarray:
+    """How many arcs of each sentence the spanning tree with the highest sum of scores has: (…, pairs) to (…, sentences)."""
+    counts = np.zeros((*scores.shape[:-1], len(trees)), np.uint8)
+    of_trees = np.split(scores, ends(trees, "adjacent")[:-1], axis=-1)
+    for at, (tree, own) in enumerate(zip(trees, of_trees, strict=True)):
+        lengths = rankdata(-own, "ordinal", axis=-1)  # their order suffices; of ties the first
+        for place in np.ndindex(own.shape[:-1]):
+            found = minimum_spanning_tree(squareform(lengths[place], checks=False))
+            counts[(*place, at)] = (tree.distances[found.nonzero()] == 1).sum()
+    return counts
 
 
-def squared_distances(vectors: Any) -> Any:
-    """Of any two words, by the Gram matrix: (…, words, width) to (…, words, words), in numpy or torch."""
-    gram = vectors @ vectors.swapaxes(-1, -2)
-    norms = gram.diagonal(0, -2, -1)
-    return norms[..., :, None] + norms[..., None, :] - 2 * gram
-
-
-def spanning_tree(distances: np.ndarray) -> np.ndarray:
-    """Minimum spanning trees by Prim's algorithm, many at once.
-
-    Args:
-        distances: shape (…, words, words).
-
-    Returns:
-        The word to which each one was joined, -1 for the first; shape (…, words).
-    """
-    words = distances.shape[-1]
-    flat = distances.reshape(-1, words, words)
-    trees, links = np.arange(len(flat)), np.zeros((len(flat), words), dtype=int)
-    nearest, inside = flat[:, 0].copy(), np.zeros((len(flat), words), dtype=bool)
-    links[:, 0], nearest[:, 0], inside[:, 0] = -1, np.inf, True
-    for _ in range(words - 1):
-        new = nearest.argmin(axis=1)
-        nearest[trees, new], inside[trees, new] = np.inf, True
-        closer = (flat[trees, new] < nearest) & ~inside
-        nearest = np.where(closer, flat[trees, new], nearest)
-        links = np.where(closer, new[:, None], links)
-    return links.reshape(distances.shape[:-1])
-
-
-def arcs_found(tree: Tree, distances: np.ndarray) -> np.ndarray:
-    """Which arcs the minimum spanning tree of its words has: distances (…, words, words) to (…, arcs)."""
-    links = spanning_tree(distances[..., tree.kept[:, None], tree.kept])
-    child, head = tree.arcs.T
-    return (links[..., child] == head) | (links[..., head] == child)
-
-
-def share_found(
-    found: np.ndarray, trees: Sequence[Tree], seed: Seed, chosen: np.ndarray | slice = slice(None)
-) -> Bootstrap:
-    """UUAS: the share of the arcs, or of the chosen ones, that were found; sentences are resampled.
-
-    Args:
-        found: shape (arcs,).
-        trees: whose arcs these are.
-        seed: of the resampling.
-        chosen: True at arcs that count.
-    """
-    of = np.repeat(np.arange(len(trees)), [len(tree.arcs) for tree in trees])[chosen]
-    right, total = (np.bincount(of, each, len(trees)) for each in (found[chosen], None))
-    weights = whole_and_resampled(len(trees), seed)
-    counted = weights @ total
-    share = weights @ right / np.maximum(counted, 1)
-    # Sentences drawn without any such arc say nothing of how many are found.
-    return Bootstrap.of(np.where(counted > 0, share, share[0]), len(trees), seed)
+def ends(trees: Sequence[Tree], what: str = "kept") -> np.ndarray:
+    """Where each sentence ends among the words of all, or among the pairs ("adjacent"); shape (sentences,)."""
+    return np.cumsum([len(getattr(tree, what)) for tree in trees])
 
 
 @dataclass(frozen=True)
@@ -158,59 +121,43 @@ class Corpus:
     """Sentences that a model reads one by one.
 
     Attributes:
-        texts, trees: of each sentence.
-        pieces: of each sentence, the wordpieces of each word.
-        left_out: how many other sentences there are, by reason.
+        ids: the wordpieces of each, special tokens included.
+        pieces: the wordpieces of each word that is no punctuation.
+        trees: of each sentence.
+        left_out: how many others there are, by reason.
     """
 
-    texts: tuple[str, ...]
-    trees: tuple[Tree, ...]
+    ids: tuple[Positions, ...]
     pieces: tuple[tuple[Positions, ...], ...]
+    trees: tuple[Tree, ...]
     left_out: Mapping[str, int]
 
     @classmethod
-    def of(
-        cls,
-        bank: Treebank,
-        tokenizer: PreTrainedTokenizerBase,
-        known: Collection[str] = (),
-        least: int = LEAST,
-    ) -> Corpus:
-        """The sentences that are trees and fit into the model, without known ones; ValueError where they are too few."""
-        inputs, left_out = inputs_of(bank, tokenizer)
-        counts = Counter({why: n for why, n in left_out.items() if not why.startswith("arcs")})
-        found = []
-        for text, one in inputs.items():
+    def of(cls, inputs: Iterable[AnnotatedInput]) -> Corpus:
+        """The sentences that are trees and fit into the model."""
+        usable, left_out = [], Counter[str]()
+        for one in inputs:
+            (sentence,) = one.sentences
             try:
-                if text in known:
-                    raise ValueError("also in the training file")
-                found.append((text, Tree.of(one.sentences[0].words), one.sentences[0].pieces))
+                if one.length > LONGEST:
+                    raise ValueError(f"longer than {LONGEST} wordpieces")
+                if one.lost:
+                    raise ValueError("a word of which the tokenizer keeps nothing")
+                tree = Tree.of(sentence.words)
             except ValueError as error:
-                counts[str(error)] += 1
-        if len(found) < least:
-            why = "; ".join(f"{n} left out, {why}" for why, n in counts.items())
-            raise ValueError(f"{bank.name} has {len(found)} usable sentences of {least} ({why})")
-        texts, trees, pieces = zip(*found, strict=True)
-        return cls(texts, trees, pieces, dict(counts))
+                left_out[str(error)] += 1
+            else:
+                pieces = tuple(sentence.pieces[at] for at in tree.kept)
+                usable.append((one.ids, pieces, tree))
+        return cls(*zip(*usable, strict=True) if usable else ((),) * 3, left_out)
 
-    def __getitem__(self, part: slice) -> Corpus:
-        """Some of the sentences."""
-        return Corpus(self.texts[part], self.trees[part], self.pieces[part], self.left_out)
-
-    def read(
-        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, heads: bool = False
-    ) -> Iterator[tuple[int, np.ndarray]]:
-        """Each sentence's number and the vectors of its words, before the first layer and after each, or the heads' attention between them.
-
-        A word's vector is the mean over its wordpieces; so is attention from a word, and attention
-        to a word is the sum.
-
-        Yields:
-            Arrays (layers + 1, words, width), or (layers, heads, words, words).
-        """
+    def _read(
+        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, heads: bool
+    ) -> Iterator[tuple[int, torch.Tensor, torch.Tensor]]:
+        """Each sentence's number, the model's vectors or maps, and which tokens (words, tokens) are a word's."""
         check_eval(model)
         encoder = unwrap(model).base_model
-        for batch in batches_of(list(self.texts), tokenizer, max_length=MAX_LENGTH):
+        for batch in make_batches({"input_ids": [[*ids] for ids in self.ids]}, tokenizer):
             check_length(encoder, batch)
             batch = batch.to(encoder.device)
             if heads:
@@ -220,27 +167,53 @@ class Corpus:
                     layers = encoder(**batch.inputs, output_hidden_states=True).hidden_states
             values = torch.stack([*layers], dim=1).float().cpu()  # (examples, layers, …)
             for row, index in enumerate(batch.index):
-                to = torch.zeros(len(self.pieces[index]), batch.mask.shape[1])  # (words, tokens)
+                to = torch.zeros(len(self.pieces[index]), batch.mask.shape[1])
                 for word, places in enumerate(self.pieces[index]):
                     to[word, list(places)] = 1
-                own = to / to.sum(dim=1, keepdim=True) @ values[row]
-                yield index, (own @ to.T if heads else own).numpy()
+                yield index, values[row], to
 
     def vectors(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> np.ndarray:
-        """Vectors of the words of all sentences one after the other, shape (layers + 1, words, width)."""
-        parts = dict(self.read(model, tokenizer))
+        """Vectors of the words of all sentences, before the first layer and after each; (layers + 1, words, width).
+
+        A word's vector is the mean over its wordpieces.
+        """
+        parts = {
+            index: (to / to.sum(dim=1, keepdim=True) @ states).numpy()
+            for index, states, to in self._read(model, tokenizer, heads=False)
+        }
         return np.concatenate([parts[at] for at in sorted(parts)], axis=1)
 
+    def attention(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> np.ndarray:
+        """Attention from the first to the second word of all pairs, and back; (2, layers, heads, pairs).
 
-def sentence_ends(trees: Sequence[Tree]) -> np.ndarray:
-    """Where each sentence ends among the words of all, shape (sentences,)."""
-    return np.cumsum([len(tree.heads) for tree in trees])
+        From a word it is the mean over its wordpieces, to a word the sum.
+        """
+        parts = {}
+        for index, maps, to in self._read(model, tokenizer, heads=True):
+            of_words = (to / to.sum(dim=1, keepdim=True) @ maps @ to.T).numpy()
+            first, second = self.trees[index].pairs
+            both = of_words[..., first, second], of_words[..., second, first]
+            parts[index] = np.stack(both).astype(np.float16)
+        return np.concatenate([parts[at] for at in sorted(parts)], axis=-1)
 
 
-def _width(rank: int, width: int) -> int:
-    if not 0 <= rank <= width:
-        raise ValueError(f"rank={rank}: choose 1 to {width}, the width of the model's vectors")
-    return rank or min(RANK, width)
+def covariances(vectors: np.ndarray, trees: Sequence[Tree]) -> tuple[np.ndarray, np.ndarray]:
+    """How the difference of two words' vectors is spread: of adjacent words, and of all other pairs of a sentence.
+
+    Two arrays of shape (width, width), in units of the mean variance of other pairs; else as :func:`fit`.
+    """
+    adjacent, every, arcs, pairs = 0.0, 0.0, 0, 0
+    for tree, own in zip(trees, np.split(vectors, ends(trees)[:-1]), strict=True):
+        centred = (own - own.mean(axis=0)).astype(float)
+        steps = np.subtract(*centred[tree.arcs.T])
+        adjacent, arcs = adjacent + steps.T @ steps, arcs + len(steps)
+        # The squares of all pairs' differences sum to n times those of the words from their mean.
+        every, pairs = every + len(own) * centred.T @ centred, pairs + len(tree.adjacent)
+    others = (every - adjacent) / (pairs - arcs)
+    unit = np.trace(others) / len(others)
+    if not unit > 1e-12:
+        raise ValueError("the words of each sentence have one vector: there is nothing to fit")
+    return adjacent / arcs / unit, others / unit
 
 
 def fit(vectors: np.ndarray, trees: Sequence[Tree], rank: int = 0) -> np.ndarray:
@@ -248,38 +221,27 @@ def fit(vectors: np.ndarray, trees: Sequence[Tree], rank: int = 0) -> np.ndarray
 
     If differences d of adjacent words are normal with covariance A, and those of all other pairs of
     a sentence with covariance N, the log of the likelihood ratio is half of d'(A⁻¹ − N⁻¹)d but for
-    a constant. A direction v with N v = λ A v and v'A v = 1 counts with 1 − 1/λ in it. Differences
-    of all pairs sum to n times a sentence's scatter about its mean: nothing of n × n is formed.
+    a constant. A direction v with N v = λ A v and v'A v = 1 counts with 1 − 1/λ in it.
 
     Args:
-        vectors: of all words, shape (words, width).
+        vectors: of the words of all trees, shape (words, width).
         trees: of the sentences, in their order.
-        rank: directions; 0 for :data:`RANK`, or the width where it is smaller.
+        rank: directions, the columns of the probe; 0 for :data:`RANK`, or all where there are fewer.
 
-    Returns:
-        Shape (width, rank).
-
-    Raises:
-        ValueError: a rank above the width, or vectors that do not differ.
+    A rank above the width, and vectors that do not differ, raise ValueError.
     """
-    from scipy.linalg import eigh
-
-    width, ends = vectors.shape[1], sentence_ends(trees)
-    rank, sizes = _width(rank, width), np.diff(ends, prepend=0)
-    heads, each = np.concatenate([tree.heads for tree in trees]), np.repeat(sizes, sizes)
-    below = np.flatnonzero(heads >= 0)
-    steps = vectors[below] - vectors[(np.repeat(ends - sizes, sizes) + heads)[below]]
-    means = (np.add.reduceat(vectors, ends - sizes) / sizes[:, None]).astype(vectors.dtype)
-    centred = vectors - np.repeat(means, sizes, axis=0)
-    centred *= np.sqrt(each.astype(vectors.dtype))[:, None]
-    adjacent, scatter = ((of.T @ of).astype(float) for of in (steps, centred))
-    others = (scatter - adjacent) / ((sizes * (sizes - 1) // 2).sum() - len(below))
-    spread = np.trace(others) / width
-    if not spread > 1e-12:
-        raise ValueError("the words of each sentence have one vector: there is nothing to fit")
-    adjacent = adjacent / len(below) + SHRINKAGE * spread * np.eye(width)
+    width = vectors.shape[1]
+    rank = _rank(rank, width)
+    adjacent, others = covariances(vectors, trees)
+    adjacent += SHRINKAGE * np.eye(width)
     ratios, directions = eigh(others, adjacent, subset_by_index=[width - rank, width - 1])
     return directions * np.sqrt(1 - 1 / np.maximum(ratios, 1))
+
+
+def _rank(rank: int, width: int) -> int:
+    if not 0 <= rank <= width:
+        raise ValueError(f"rank={rank}: choose 1 to {width}, the width of the model's vectors")
+    return rank or min(RANK, width)
 
 
 def train_probe(
@@ -287,36 +249,26 @@ def train_probe(
 ) -> np.ndarray:
     """Hewitt and Manning's probe, whose squared distances are trained to be distances in the tree; as :func:`fit`."""
     torch.manual_seed(seed)
-    states = torch.split(torch.as_tensor(vectors).float(), [len(tree.heads) for tree in trees])
-    # In the order of length, so that little is padded.
-    order = sorted(range(len(trees)), key=lambda at: len(trees[at].heads))
-    steps = []
-    for at in range(0, len(order), PER_STEP):
-        some = order[at : at + PER_STEP]
-        inputs = torch.nn.utils.rnn.pad_sequence([states[one] for one in some], batch_first=True)
-        wanted, weights = torch.zeros(2, *inputs.shape[:2], inputs.shape[1])
-        for row, one in enumerate(some):
-            size = len(trees[one].heads)
-            wanted[row, :size, :size] = torch.as_tensor(trees[one].distances)
-            weights[row, :size, :size] = 1 / (size**2 * len(some))
-        steps.append((inputs, wanted, weights))
-    width = vectors.shape[1]
-    probe = torch.empty(width, _width(rank, width)).uniform_(-0.05, 0.05).requires_grad_()
+    states = torch.split(torch.as_tensor(vectors).float(), [len(tree.kept) for tree in trees])
+    wanted = [torch.as_tensor(tree.distances[tree.pairs]).float() for tree in trees]
+    width, steps = vectors.shape[1], -(-len(trees) // PER_STEP)
+    probe = torch.empty(width, _rank(rank, width)).uniform_(-0.05, 0.05).requires_grad_()
     optimizer = torch.optim.Adam([probe], lr=RATE)
-    decay = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, epochs * len(steps))
-    for step in (int(one) for _ in range(epochs) for one in torch.randperm(len(steps))):
-        inputs, wanted, weights = steps[step]
+    decay = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, epochs * steps)
+    for some in chain(*(torch.randperm(len(trees)).split(PER_STEP) for _ in range(epochs))):
         optimizer.zero_grad()
-        (weights * (squared_distances(inputs @ probe) - wanted).abs()).sum().backward()
+        for one in some.tolist():
+            squared = torch.nn.functional.pdist(states[one] @ probe).square()
+            ((squared - wanted[one]).abs().mean() / len(some)).backward()
         optimizer.step()
         decay.step()
     return probe.detach().numpy().astype(float)
 
 
-def arcs_of_probe(trees: Sequence[Tree], vectors: np.ndarray, probe: np.ndarray) -> np.ndarray:
-    """Which arcs a probe finds, shape (arcs,), in the vectors of all words, shape (words, width)."""
-    parts = zip(trees, np.split(vectors @ probe, sentence_ends(trees)[:-1]), strict=True)
-    return np.concatenate([arcs_found(tree, squared_distances(mapped)) for tree, mapped in parts])
+def probe_scores(probe: np.ndarray, vectors: np.ndarray, trees: Sequence[Tree]) -> np.ndarray:
+    """Minus the squared distance of all pairs under a probe, shape (pairs,)."""
+    mapped = np.split(vectors @ probe, ends(trees)[:-1])
+    return -np.concatenate([pdist(words, "sqeuclidean") for words in mapped])
 
 
 def tree_probe(
@@ -325,27 +277,23 @@ def tree_probe(
     train: str | Path,
     test: str | Path,
     rank: int = 0,
-    seed: int = 1,
 ) -> pd.DataFrame:
     """How much of the dependency tree each layer of an encoder holds: the probe of one treebank on another's sentences.
 
-    Sentences that are no tree, have fewer than three words without punctuation, or more than
-    :data:`bertology_utils.links.dependencies.MAX_LENGTH` wordpieces are left out, and so is what
-    stands in both files. Multiword tokens and empty nodes are read as Universal Dependencies has
-    them: a tree's nodes are the syntactic words.
+    A tree's nodes are the syntactic words of Universal Dependencies. Sentences that are no tree, have
+    fewer than three words without punctuation or more than :data:`LONGEST` wordpieces, or stand in
+    both files are left out.
 
     Args:
         model: encoder or classifier in evaluation mode.
         tokenizer: its own, a fast one.
         train, test: CoNLL-U files, plain or packed (.conllu.gz).
         rank: directions of the probe; 0 for 64, or the width of the vectors where it is smaller.
-        seed: of the resampling of sentences.
 
     Returns:
-        A row for each layer, 0 for the vectors before the first one: UUAS (the share of arcs that
-        are found, their direction and punctuation left out) with its 95 % interval over sentences,
-        that of the chain of neighbours, and the seconds that the probe took.
-        ``attrs["left out"]`` says by file and reason how many sentences are not used.
+        A row for each layer, 0 for the vectors before the first one: UUAS (the share of arcs that are
+        found, without direction) with its 95 % interval over sentences, that of the chain of
+        neighbours, and the seconds that the probe took. ``attrs["left out"]`` counts by file and reason.
 
     Raises:
         FileNotFoundError, ValueError: no such file, or it is not CoNLL-U; one file for both; fewer
@@ -353,20 +301,41 @@ def tree_probe(
     """
     import pandas as pd
 
-    banks = sentences_of(train), sentences_of(test)
+    texts = set(sentences_of(train).sentences)
     if Path(train).expanduser().samefile(Path(test).expanduser()):
         raise ValueError(f"train and test are one file, {train}: give other sentences to test on")
-    fitted = Corpus.of(banks[0], tokenizer)
-    tested = Corpus.of(banks[1], tokenizer, fitted.texts)
-    vectors = [corpus.vectors(model, tokenizer) for corpus in (fitted, tested)]
-    chain = np.concatenate([tree.in_chain for tree in tested.trees]).mean()
+    corpora = _corpus(train, tokenizer), _corpus(test, tokenizer, texts)
+    fitted, tested = (corpus.trees for corpus in corpora)
+    vectors = [corpus.vectors(model, tokenizer) for corpus in corpora]
+    arcs = np.array([len(tree.arcs) for tree in tested])
+    lengths = np.concatenate([abs(np.subtract(*tree.arcs.T)) for tree in tested])
     rows = []
     for layer, (known, new) in enumerate(zip(*vectors, strict=True)):
         start = time.perf_counter()
-        probe = fit(known, fitted.trees, rank)
+        probe = fit(known, fitted, rank)
         seconds = time.perf_counter() - start
-        share = share_found(arcs_of_probe(tested.trees, new, probe), tested.trees, seed)
-        rows.append((layer, share.value, *share.interval, chain, seconds))
+        right = arcs_right(tested, probe_scores(probe, new, tested))
+        one = stats.estimate(
+            {"": stats.share(*(xr.DataArray([of], dims=AXES) for of in (right, arcs)))}
+        )
+        share = (one[name].item() / 100 for name in ("value", "low", "high"))
+        rows.append((layer, *share, (lengths == 1).mean(), seconds))
     table = pd.DataFrame(rows, columns=["layer", "UUAS", "low", "high", "chain", "seconds"])
-    table.attrs["left out"] = {"train": dict(fitted.left_out), "test": dict(tested.left_out)}
+    table.attrs["left out"] = {"train": corpora[0].left_out, "test": corpora[1].left_out}
     return table
+
+
+def _corpus(
+    path: str | Path, tokenizer: PreTrainedTokenizerBase, known: Collection[str] = ()
+) -> Corpus:
+    """The usable sentences of a file that are not known already; ValueError where they are too few."""
+    bank = sentences_of(path)
+    new = {text: one for text, one in bank.sentences.items() if text not in known}
+    annotator = Annotator(bank.name, False, lambda texts: [new[text] for text in texts])
+    corpus = Corpus.of(annotate_inputs({"text": [*new]}, ["text"], tokenizer, None, annotator))
+    counts = Counter(bank.left_out) + Counter(corpus.left_out)
+    counts += Counter({"also in the training file": len(bank.sentences) - len(new)})
+    if len(corpus.trees) < LEAST:
+        why = "; ".join(f"{count} left out, {fault}" for fault, count in counts.items())
+        raise ValueError(f"{bank.name} has {len(corpus.trees)} usable sentences of {LEAST} ({why})")
+    return replace(corpus, left_out=dict(counts))

@@ -1,44 +1,32 @@
-"""The structural probe in closed form: trees that were planted, a plain reading of the same, and what it refuses."""
+"""Trees in vectors and in attention: trees that were planted, a plain reading of the same, and what is refused."""
 
 import gzip
 
 import numpy as np
 import pytest
 import torch
+import xarray as xr
 from conftest import conllu, loaded
 from eight_models import NAMES, model_and_tokenizer
-from plain import touching
 from scipy.sparse.csgraph import minimum_spanning_tree, shortest_path
+from sklearn.linear_model import LogisticRegression
 
-from bertology_utils import load_encoder, load_tokenizer, tree_probe
-from bertology_utils.annotation.annotators import Treebank, Word, read
+from bertology_utils import stats, tree_probe
+from bertology_utils.annotation.annotators import Word
 from bertology_utils.attention.hooks import shape_of
-from bertology_utils.corpora import GLUE
-from bertology_utils.lab import Lab
-from bertology_utils.settings import embedded_folder
-from bertology_utils.statistics import bootstrap
-from bertology_utils.tree_controls import (
-    by_heads,
-    by_tags,
-    correlations,
-    exchanged,
-    jabberwocky,
-    run,
-)
+from bertology_utils.measurements import LEAST_WEIGHT, attention_trees, vector_trees
+from bertology_utils.study import Study
 from bertology_utils.trees import (
     SHRINKAGE,
-    Corpus,
     Tree,
-    ancestors,
-    arcs_of_probe,
+    arcs_right,
+    covariances,
     fit,
-    share_found,
-    spanning_tree,
-    squared_distances,
+    probe_scores,
     train_probe,
 )
 
-TAGS = ("NOUN", "VERB", "ADJ", "PUNCT")
+TAGS = ("NOUN", "VERB", "ADJ")
 
 
 def random_heads(rng, size):
@@ -49,60 +37,55 @@ def random_heads(rng, size):
     return heads
 
 
-def random_trees(count, seed=0, tags=TAGS[:3]):
+def tree_of(heads, tags=TAGS):
+    rng = np.random.default_rng(len(heads))
+    return Tree.of(Word("w", "w", 0, 1, str(rng.choice(tags)), int(at), "dep") for at in heads)
+
+
+def random_trees(count, seed=0):
     rng = np.random.default_rng(seed)
-    sizes = rng.integers(5, 15, count)
-    return [
-        Tree.of(
-            Word("w", "w", 0, 1, str(rng.choice(tags)), int(head), "dep")
-            for head in random_heads(rng, size)
-        )
-        for size in sizes
-    ]
+    return [tree_of(random_heads(rng, size)) for size in rng.integers(5, 15, count)]
 
 
 def planted(trees, seed=1, width=60, inside=40):
     """Vectors in which a word is its governor plus a step in some of the dimensions, and noise in the others, all turned."""
     rng = np.random.default_rng(seed)
     turn = np.linalg.qr(rng.normal(size=(width, width)))[0]
-    parts = []
+    vectors = []
     for tree in trees:
         steps = rng.normal(size=(len(tree.heads), inside))
-        noise = 3 * rng.normal(size=(len(tree.heads), width - inside))
-        parts.append(np.concatenate([ancestors(tree.heads) @ steps, noise], axis=1))
-    return np.concatenate(parts) @ turn
+        for word in range(len(tree.heads)):
+            place, at = np.zeros(inside), word
+            while at >= 0:
+                place, at = place + steps[at], tree.heads[at]
+            vectors.append([*place, *3 * rng.normal(size=width - inside)])
+    return np.array(vectors) @ turn
 
 
 def share(trees, vectors, probe):
-    return arcs_of_probe(trees, vectors, probe).mean()
+    right = arcs_right(trees, probe_scores(probe, vectors, trees))
+    return right.sum() / sum(len(tree.arcs) for tree in trees)
 
 
 # What is planted is found.
 
 
 @pytest.mark.parametrize("probe_of", [fit, train_probe])
-def test_a_planted_tree_is_recovered_and_shuffled_trees_are_not(probe_of):
+def test_a_planted_tree_is_recovered_and_noise_has_none(probe_of):
     trees, others = random_trees(200), random_trees(100, seed=5)
     vectors, new = planted(trees), planted(others, seed=1)
-    probe = probe_of(vectors, trees)
-    assert share(others, new, probe) > 0.9
-    assert correlations(others, new, probe).mean() > 0.8
-    shuffled = [exchanged(some, 0) for some in (trees, others)]
-    assert share(shuffled[1], new, probe_of(vectors, shuffled[0])) < 0.4
-    # In dimensions of noise alone there is no tree.
-    noise = (
-        np.random.default_rng(3).normal(size=vectors.shape),
-        np.random.default_rng(4).normal(size=new.shape),
-    )
-    assert share(others, noise[1], probe_of(noise[0], trees)) < 0.4
+    assert share(others, new, probe_of(vectors, trees)) > 0.9
+    rng = np.random.default_rng(3)
+    noise, other_noise = rng.normal(size=vectors.shape), rng.normal(size=new.shape)
+    assert share(others, other_noise, probe_of(noise, trees)) < 0.4
 
 
 def test_dimensions_that_never_change_do_not_matter_and_vectors_that_never_do_are_refused():
     trees = random_trees(100)
     vectors = planted(trees)
     constant = np.concatenate([vectors, np.ones((len(vectors), 4))], axis=1)
-    found, more = (arcs_of_probe(trees, x, fit(x, trees, 60)) for x in (vectors, constant))
-    assert (found == more).mean() > 0.97  # the same share of a smaller mean variance is added
+    found, more = (share(trees, x, fit(x, trees, 60)) for x in (vectors, constant))
+    assert abs(found - more) < 0.03  # the same share of a smaller mean variance is added
     assert np.isfinite(fit(constant, trees, 64)).all()
     with pytest.raises(ValueError, match="one vector: there is nothing to fit"):
         fit(np.ones_like(vectors), trees)
@@ -116,187 +99,148 @@ def test_dimensions_that_never_change_do_not_matter_and_vectors_that_never_do_ar
 # A plain reading.
 
 
-def test_spanning_trees_are_scipys_one_or_many_at_once():
-    rng = np.random.default_rng(0)
-    distances = rng.random((3, 4, 9, 9)) + 0.1
-    distances += distances.swapaxes(-1, -2)
-    links = spanning_tree(distances)
+def test_covariances_and_the_probe_are_those_of_a_loop_over_all_pairs():
+    trees = random_trees(30)
+    vectors, width, start = planted(trees), 60, 0
+    sums, counts = {True: 0, False: 0}, {True: 0, False: 0}
+    for tree in trees:
+        for one in range(len(tree.heads)):
+            for other in range(one):
+                step = vectors[start + one] - vectors[start + other]
+                joined = bool(tree.heads[one] == other or tree.heads[other] == one)
+                sums[joined], counts[joined] = (
+                    sums[joined] + np.outer(step, step),
+                    counts[joined] + 1,
+                )
+        start += len(tree.heads)
+    adjacent, others = (sums[joined] / counts[joined] for joined in (True, False))
+    unit = np.trace(others) / width
+    for own, plain in zip(covariances(vectors, trees), (adjacent, others), strict=True):
+        np.testing.assert_allclose(own, plain / unit, atol=1e-9)
+    adjacent = adjacent / unit + SHRINKAGE * np.eye(width)
+    ratios, directions = np.linalg.eig(np.linalg.solve(adjacent, others / unit))
+    directions /= np.sqrt(np.einsum("wk,wv,vk->k", directions, adjacent, directions))
+    plain = directions * np.maximum(0, 1 - 1 / ratios) @ directions.T
+    own = fit(vectors, trees, width)
+    np.testing.assert_allclose(own @ own.T, plain.real, atol=1e-6 * abs(plain).max())
+
+
+def plain_right(tree, scores):
+    """Arcs that scipy's minimum spanning tree of a square of scores has."""
+    found = minimum_spanning_tree(scores.max() + 1 - scores).tocoo()
+    links = {frozenset(map(int, pair)) for pair in zip(found.row, found.col, strict=True)}
+    return len(links & {frozenset(pair) for pair in tree.arcs.tolist()})
+
+
+def test_spanning_trees_are_those_of_plain_squares_one_or_many_at_once():
+    rng, trees = np.random.default_rng(0), random_trees(12)
+    squares = [rng.random((3, 4, len(tree.heads), len(tree.heads))) for tree in trees]
+    squares = [one + one.swapaxes(-1, -2) for one in squares]
+    pairs = [one[(..., *tree.pairs)] for one, tree in zip(squares, trees, strict=True)]
+    found = arcs_right(trees, np.concatenate(pairs, axis=-1))
     for at in np.ndindex(3, 4):
-        tree = minimum_spanning_tree(distances[at]).tocoo()
-        expected = {
-            frozenset(pair) for pair in zip(tree.row.tolist(), tree.col.tolist(), strict=True)
-        }
-        own = {frozenset((word, int(to))) for word, to in enumerate(links[at]) if to >= 0}
-        assert own == expected
-    assert spanning_tree(np.zeros((1, 1))).tolist() == [-1]
+        plain = [plain_right(tree, one[at]) for tree, one in zip(trees, squares, strict=True)]
+        assert found[at].tolist() == plain
 
 
-def test_distances_in_trees_and_of_vectors_are_the_plain_ones():
-    for tree in random_trees(20):
-        links = np.zeros((len(tree.heads),) * 2)
-        for word, head in enumerate(tree.heads):
-            links[word, head] = head >= 0
-        plain = shortest_path(links, directed=False, unweighted=True)
-        np.testing.assert_allclose(tree.distances, plain, atol=1e-9)
-    vectors = np.random.default_rng(0).normal(size=(2, 5, 3))
-    plain = ((vectors[:, :, None] - vectors[:, None]) ** 2).sum(axis=-1)
-    np.testing.assert_allclose(squared_distances(vectors), plain, atol=1e-12)
-    np.testing.assert_allclose(squared_distances(torch.as_tensor(vectors)), plain, atol=1e-12)
+def test_trees_without_punctuation_have_the_distances_of_the_whole():
+    heads = [1, -1, 3, 1, 3, 4]  # of a word, root, mark, word, word, word
+    tags = ["NOUN", "VERB", "PUNCT", "NOUN", "ADJ", "NOUN"]
+    words = [Word("w", "w", 0, 1, tag, at, "dep") for tag, at in zip(tags, heads, strict=True)]
+    tree = Tree.of(words)
+    assert tree.kept.tolist() == [0, 1, 3, 4, 5] and tree.heads.tolist() == [1, -1, 1, 2, 3]
+    assert tree.arcs.tolist() == [[0, 1], [2, 1], [3, 2], [4, 3]]
+    links = np.zeros((6, 6))
+    for word, head in enumerate(heads):
+        links[word, head] = head >= 0
+    plain = shortest_path(links, directed=False, unweighted=True)[np.ix_(tree.kept, tree.kept)]
+    np.testing.assert_array_equal(tree.distances, plain)
+    assert tree.adjacent.sum() == 4
 
 
-def sentences(count, task="MRPC"):
-    texts = read(GLUE / task / "dev.conllu.gz").sentences
-    return Treebank("synthetic", dict([*texts.items()][:count]))
+def test_a_share_has_the_mean_and_the_error_of_resampled_sentences():
+    rng = np.random.default_rng(0)
+    arcs = rng.integers(2, 20, 300)
+    right = rng.binomial(arcs, 0.6)
+    rows = rng.integers(0, 300, (4000, 300))
+    draws = 100 * right[rows].sum(axis=1) / arcs[rows].sum(axis=1)
+    both = (xr.DataArray(one[None], dims=("run", "example")) for one in (right, arcs))
+    one = stats.estimate({"": stats.share(*both)}).isel(task=0)
+    assert float(one.value) == pytest.approx(100 * right.sum() / arcs.sum())
+    assert float(one.error) == pytest.approx(draws.std(), rel=0.05)
 
 
-def plain_vectors(model, tokenizer, text, words):
-    """One sentence on its own: (layers + 1, words, width), and maps between words, (layers, heads, words, words)."""
-    encoded = tokenizer(text, return_offsets_mapping=True, return_tensors="pt")
-    offsets, owners = encoded.pop("offset_mapping")[0].tolist(), encoded.sequence_ids(0)
+# What is measured of a treebank.
+
+
+@pytest.fixture
+def study(tiny_bert, tmp_path, monkeypatch):
+    monkeypatch.setenv("BERTOLOGY_MEASURED", str(tmp_path / "measured"))
+    return Study.of("small", model=str(tiny_bert), trees=60)
+
+
+def read_plainly(study, one):
+    """Of one sentence its words' vectors (layers + 1, words, width), and attention between them (layers, heads, words, words)."""
+    model = study.encoder()
+    model.set_attn_implementation("eager")
     with torch.no_grad():
-        out = model(**encoded, output_hidden_states=True, output_attentions=True)
-    states = torch.cat(out.hidden_states).double().numpy()
-    maps = torch.cat(out.attentions).double().numpy()
-    pieces = [touching(offsets, owners, 0, word.start, word.end) for word in words]
-    between = np.zeros((*maps.shape[:2], len(words), len(words)))
+        out = model(torch.tensor([one.ids]), output_hidden_states=True, output_attentions=True)
+    (sentence,) = one.sentences
+    pieces = [
+        list(pieces)
+        for word, pieces in zip(sentence.words, sentence.pieces, strict=True)
+        if word.upos != "PUNCT"
+    ]
+    states, maps = torch.cat(out.hidden_states).numpy(), torch.cat(out.attentions).numpy()
+    between = np.zeros((*maps.shape[:2], len(pieces), len(pieces)))
     for row, own in enumerate(pieces):
         for column, other in enumerate(pieces):
             between[..., row, column] = maps[..., own, :][..., other].sum(axis=-1).mean(axis=-1)
     return np.stack([states[:, own].mean(axis=1) for own in pieces], axis=1), between
 
 
-def plain_hits(tree, distances):
-    """Arcs of the tree without punctuation that scipy's minimum spanning tree has; and all of them."""
-    kept = [at for at, word in enumerate(tree.words) if word.upos != "PUNCT"]
-    arcs = {
-        frozenset((at, word.head))
-        for at, word in enumerate(tree.words)
-        if at in kept and word.head in kept
-    }
-    shifted = distances[np.ix_(kept, kept)] - distances.min() + 1.0
-    links = minimum_spanning_tree(shifted).tocoo()
-    own = {frozenset((kept[a], kept[b])) for a, b in zip(links.row, links.col, strict=True)}
-    return len(arcs & own), len(arcs)
-
-
-def test_on_fifty_sentences_probe_and_heads_are_those_of_a_plain_reading():
-    model = (
-        type(load_encoder("embedded"))
-        .from_pretrained(embedded_folder(), attn_implementation="eager")
-        .eval()
-    )
-    tokenizer = load_tokenizer("embedded")
-    corpus = Corpus.of(sentences(50), tokenizer)
-    trees = corpus.trees
-    plain = [
-        plain_vectors(model, tokenizer, text, tree.words)
-        for text, tree in zip(corpus.texts, trees, strict=True)
+def test_what_is_measured_of_trees_is_that_of_a_plain_reading(study):
+    vectors, attention = (study.measure(one)["treebank"] for one in (vector_trees, attention_trees))
+    usable = []
+    for one in study.sentences(60):
+        try:
+            usable.append((one, Tree.of(one.sentences[0].words)))
+        except ValueError:
+            continue
+    trees, count = [tree for _, tree in usable], round(len(usable) / 2)
+    assert vectors.part.values.tolist().count("training") == count
+    read = [read_plainly(study, one) for one, _ in usable]
+    assert vectors.number.values.tolist() == [
+        at for at, tree in enumerate(trees) for _ in tree.heads
     ]
-    vectors = corpus.vectors(load_encoder("embedded"), tokenizer)
-    np.testing.assert_allclose(vectors, np.concatenate([x for x, _ in plain], axis=1), atol=1e-4)
-
-    layer, width = 3, vectors.shape[2]
-    adjacent, others, arcs, pairs = np.zeros((width, width)), np.zeros((width, width)), 0, 0
-    for tree, (x, _) in zip(trees, plain, strict=True):
-        for one in range(len(tree.heads)):
-            for other in range(one):
-                step = x[layer, one] - x[layer, other]
-                if tree.heads[one] == other or tree.heads[other] == one:
-                    adjacent, arcs = adjacent + np.outer(step, step), arcs + 1
-                else:
-                    others, pairs = others + np.outer(step, step), pairs + 1
-    adjacent, others = adjacent / arcs, others / pairs
-    adjacent += SHRINKAGE * np.trace(others) / width * np.eye(width)
-    ratios, directions = np.linalg.eig(np.linalg.solve(adjacent, others))
-    chosen = np.argsort(ratios.real)[-64:]
-    ratios, directions = ratios.real[chosen], directions.real[:, chosen]
-    directions /= np.sqrt(np.einsum("wk,wv,vk->k", directions, adjacent, directions))
-    kept = directions * (1 - 1 / ratios) @ directions.T
-    probe = fit(np.concatenate([x[layer] for x, _ in plain]), trees)
-    np.testing.assert_allclose(probe @ probe.T, kept, atol=1e-6 * abs(kept).max())
-
-    right, total = np.sum(
-        [
-            plain_hits(tree, squared_distances(x[layer] @ probe))
-            for tree, (x, _) in zip(trees, plain, strict=True)
-        ],
-        axis=0,
-    )
-    found = arcs_of_probe(trees, vectors[layer], fit(vectors[layer], trees))
-    assert len(found) == total and abs(found.sum() - right) <= 1
-    of_heads = by_heads(corpus, load_encoder("embedded"), tokenizer)
-    for at in ((0, 3), (2, 8), (5, 11)):
-        expected = sum(
-            plain_hits(tree, -maps[at] - maps[at].T)[0]
-            for tree, (_, maps) in zip(trees, plain, strict=True)
-        )
-        assert abs(of_heads[at].sum() - expected) <= 1
-
-
-def test_uuas_and_its_interval_are_those_of_resampled_sentences():
-    trees = random_trees(30)
-    found = np.random.default_rng(0).random(sum(len(tree.arcs) for tree in trees)) < 0.6
-    parts = np.split(found, np.cumsum([len(tree.arcs) for tree in trees])[:-1])
-    plain = bootstrap(lambda rows: np.concatenate([parts[row] for row in rows]).mean(), 30, 1)
-    own = share_found(found, trees, 1)
-    assert own.value == pytest.approx(plain.value)
-    np.testing.assert_allclose(own.draws, plain.draws)
-    one = np.arange(len(found)) == np.flatnonzero(found)[0]
-    assert set(share_found(found, trees, 1, one).draws) == {1.0}, (
-        "drawn without it, nothing is known"
-    )
-
-
-# Controls.
-
-
-def test_exchanged_trees_are_those_of_other_sentences_of_the_same_length():
-    trees = [
-        *random_trees(40),
-        Tree.of(Word("w", "w", 0, 1, "X", at - 3, "d") for at in [*range(2, 22)]),
-    ]
-    found = exchanged(trees, 0)
-    assert [len(tree.heads) for tree in found] == [len(tree.heads) for tree in trees]
-    by_size = {}
-    for own, other in zip(trees, found, strict=True):
-        by_size.setdefault(len(own.heads), ([], []))[0].append(own.heads.tolist())
-        by_size[len(own.heads)][1].append(other.heads.tolist())
-    for size, (own, other) in by_size.items():
-        if len(own) > 1:
-            assert sorted(own) == sorted(other)
-        else:
-            assert other == [[at - 1 for at in range(size)]]
-
-
-def test_jabberwocky_keeps_tags_endings_and_trees():
-    tokenizer = load_tokenizer("embedded")
-    corpus = Corpus.of(sentences(80), tokenizer)
-    nonsense = Corpus.of(jabberwocky(corpus, 0), tokenizer)
-    assert len(nonsense.trees) == 80
-    changed = 0
-    for old, new, text in zip(corpus.trees, nonsense.trees, nonsense.texts, strict=True):
-        assert old.heads.tolist() == new.heads.tolist()
-        for one, other in zip(old.words, new.words, strict=True):
-            assert text[other.start : other.end] == other.form and one.upos == other.upos
-            changed += one.form != other.form
-            assert one.form == other.form or one.upos in ("NOUN", "PROPN", "VERB", "ADJ", "ADV")
-    assert changed > 200
-    bags = ({w.form for tree in c.trees for w in tree.words} for c in (corpus, nonsense))
-    assert next(bags) == next(bags)
-
-
-def test_parts_of_speech_and_distance_find_what_they_decide():
-    """A verb first, and every other word hangs from it: then pairs with the verb are the adjacent ones."""
-
-    def star(size, at):
-        return Tree.of(
-            Word("w", "w", 0, 1, "VERB" if one == at else "NOUN", -1 if one == at else at, "dep")
-            for one in range(size)
-        )
-
-    trees = [star(size, at) for size in range(4, 9) for at in range(size)]
-    assert by_tags(trees, trees).all()
-    assert by_tags(random_trees(50), trees).mean() < 0.7
+    # Vectors: the probe in layer 2, the middle one of four.
+    x = np.concatenate([states[2] for states, _ in read])
+    probe = fit(x[: sum(len(tree.heads) for tree in trees[:count])], trees[:count])
+    before, pairs = sum(len(tree.adjacent) for tree in trees[:count]), []
+    for tree, (states, _) in zip(trees, read, strict=True):
+        mapped = states[2] @ probe
+        pairs += [-((mapped[a] - mapped[b]) ** 2).sum() for a, b in zip(*tree.pairs, strict=True)]
+    own = vectors.score.sel(by="one layer").values
+    np.testing.assert_allclose(own, pairs[before:], rtol=5e-3, atol=5e-2)
+    # Attention: single heads in both directions, and a logistic regression on all of both.
+    features, gold = [], []
+    for at, (tree, (_, maps)) in enumerate(zip(trees, read, strict=True)):
+        for layer, head in ((0, 1), (2, 3)):
+            right = plain_right(tree, maps[layer, head] + maps[layer, head].T)
+            found = attention.right_head.isel(layer=layer, head=head, sentence=at)
+            assert abs(right - int(found)) <= 1
+        for a, b in zip(*tree.pairs, strict=True):
+            features.append(np.log(np.stack([maps[..., a, b], maps[..., b, a]]) + LEAST_WEIGHT))
+            gold.append(tree.heads[a] == b or tree.heads[b] == a)
+    features = np.array(features).reshape(len(features), -1)
+    known = features[:before]
+    scaled = (features - known.mean(axis=0)) / known.std(axis=0)
+    plain = LogisticRegression(C=0.01, max_iter=500).fit(scaled[:before], gold[:before])
+    own = attention.score.sel(by="all heads").values
+    np.testing.assert_allclose(own, plain.decision_function(scaled)[before:], atol=2e-2)
+    slopes = attention.slope.values.astype(float).ravel()
+    by_slopes = features[before:] @ slopes
+    assert np.corrcoef(own.astype(float), by_slopes)[0, 1] > 0.999
 
 
 # Treebanks, and what is refused.
@@ -390,9 +334,3 @@ def test_too_few_sentences_and_one_file_for_both_are_refused_with_counts(files, 
         tree_probe(model, tokenizer, train, copy)
     with pytest.raises(FileNotFoundError):
         tree_probe(model, tokenizer, train, train.with_name("nothing.conllu"))
-
-
-def test_a_notebook_needs_a_hundred_sentences(tiny_bert):
-    few = Lab("11_trees", model=str(tiny_bert), tasks="mrpc", max_examples=40)
-    with pytest.raises(ValueError, match=r"usable sentences; 100 are wanted"):
-        run(few)
