@@ -175,7 +175,9 @@ def write_source(root: Path, source: Path) -> None:
         )
 
     documents = [name for name in _FIRST if (source / f"{name}.md").exists()]
-    documents += [name for name in names("docs/*.md") if name not in documents]
+    faults = source / "docs" / "faults.md"  # a list for developers, which CONTRIBUTING links to
+    faults.write_text(f"---\norphan: true\n---\n\n{faults.read_text('utf-8')}", encoding="utf-8")
+    documents += [name for name in names("docs/*.md") if name not in (*documents, "docs/faults")]
     trees = {
         "Play and look up": ["playground/index", "RESULTS"],
         "Notebooks": [f"notebooks/{notebook.name}" for notebook in notebooks],
