@@ -11,6 +11,7 @@ from distributed import Client, LocalCluster
 
 from bertology_utils import __main__ as cli
 from bertology_utils import run, studies
+from bertology_utils.glue import get_task
 from bertology_utils.measurements import PLAN
 from bertology_utils.study import Study
 
@@ -47,12 +48,14 @@ def executed(notebook, values, places):
 def test_the_study_small_goes_from_raw_rows_to_the_last_claim(notebook, shared):
     """Fine-tuning, every measurement of the page, and the page itself."""
     places = shared
-    text, claims = executed(notebook, {"study": "small", "tasks": "mrpc,sst2"}, places)
+    # Notebook 10 fine-tunes seven times for each run, so one task has to do.
+    tasks = "sst2" if notebook.number == "10" else "mrpc,sst2"
+    text, claims = executed(notebook, {"study": "small", "tasks": tasks}, places)
     assert "A run with study = small" in text and "outputs and figures are this run's" in text
     names = [{*row["tasks"]} for row in claims.values()]
     if "tasks" in notebook.parameters:
         # A claim may be about some of the tasks, or about sentences.
-        both = {"MRPC", "SST-2"}
+        both = {get_task(name).title for name in tasks.split(",")}
         assert both in names and all(one <= both or not one & both for one in names)
     else:
         assert any(names)
