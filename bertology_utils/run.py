@@ -421,6 +421,9 @@ def _own_run(path: Path, notebook: Notebook, own: dict[str, object]) -> dict:
     for part in (content, *content["cells"]):
         for name in ("papermill", "execution"):
             part["metadata"].pop(name, None)
+    for cell in content["cells"]:
+        if cell["cell_type"] == "code":
+            cell["outputs"] = _joined(cell["outputs"])
     titles = (cell for cell in content["cells"] if "".join(cell["source"]).startswith("# "))
     title = next((cell for cell in titles if cell["cell_type"] == "markdown"), None)
     if own and title:
@@ -428,6 +431,18 @@ def _own_run(path: Path, notebook: Notebook, own: dict[str, object]) -> dict:
         told = f"The text tells the study {notebook.parameters['study']}; outputs and figures are this run's."
         title["source"] += [f"\n\n*A run with {values}. {told}*"]
     return content
+
+
+def _joined(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Outputs with prints that follow one another as one: where a kernel cuts them depends on its speed."""
+    joined: list[dict[str, Any]] = []
+    for one in outputs:
+        before = joined[-1] if joined else {}
+        if one["output_type"] == "stream" and one["name"] == before.get("name"):
+            before["text"] += one["text"]
+        else:
+            joined.append(one)
+    return joined
 
 
 def keep_in_place(outcome: Outcome) -> None:
