@@ -139,7 +139,7 @@ def test_values_are_the_plain_ones(task, antecedents, monkeypatch):
                     rtol=0,
                 )
     assert compared[0] > 10, "hardly anything was compared"
-    assert compared[1] > 3 or task == "sst2"
+    assert compared[1] > 1 or task == "sst2"
 
 
 # Positions 1 to 5; the subject is 1, the verb 2, the pronoun 4, its noun 1.
