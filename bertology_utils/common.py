@@ -30,7 +30,7 @@ def one_of(kind: str, value: object, allowed: Iterable[str]) -> str:
     """Return ``value`` if it is one of ``allowed``.
 
     Args:
-        kind: what the value is, for the message ("task", "profile", …).
+        kind: what the value is, for the message ("task", "study", …).
         value: what the person gave.
         allowed: the valid values, in the order in which to list them.
 
