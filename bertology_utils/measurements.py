@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from . import sinks
-from .annotation.inputs import LINGUISTIC, TOKEN_TYPES, token_types
+from .annotation.inputs import LINGUISTIC, LONGEST, TOKEN_TYPES, token_types
 from .attention import Batch, ByNorm, attention_maps, observe, received
 from .attention.batches import batches_of, make_batches, tokenize
 from .attention.hooks import attention_hooks, shape_of
@@ -54,7 +54,6 @@ from .patterns import PATTERNS, Patterns, load_network, load_regression
 from .pruning import Cut, importance, normalise_layers, removal_order
 from .store import WHOLE, Measurement, measured
 from .trees import (
-    LONGEST,
     Corpus,
     arcs_right,
     covariances,
@@ -798,7 +797,8 @@ def pruned(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
 
     ``importance`` is each head's in the scale of its layer, by gradients on 256 training rows, by which
     heads are ranked once; or those that are left are ranked anew at each step; or the order is
-    random. ``head_at`` has the number of the head at each place of an order, from 0, layer by layer. ``right_bag`` is of :func:`bag_of_words`, trained on the rows of the fine-tuning.
+    random. ``head_at`` has the number of the head at each place of an order, from 0, layer by layer.
+    ``right_bag`` is of :func:`bag_of_words`, trained on the rows of the fine-tuning.
     """
     batches, labels = study.batches(task, rows), study.labels(task, rows)
     model, ranking = study.classifier(task, run), ranking_batches(study, task)
@@ -852,6 +852,13 @@ def bag_of_words(study: Study, task: str, rows: slice) -> np.ndarray:
     return bag.predict(texts(rows))[:, None] if regression else bag.predict_log_proba(texts(rows))
 
 
+def answers_of_cut(study: Study, task: str, run: int, rows: slice, cut: Cut) -> dict[str, Any]:
+    """What the classifier of a run answers that is fine-tuned without heads or layers, and the gold labels."""
+    model, labels = study.classifier(task, run, cut=cut), study.labels(task, rows)
+    judged = judge(predict_logits(model, study.batches(task, rows)), labels)
+    return {kind: ("example", one) for kind, one in judged.items()} | {"label": ("example", labels)}
+
+
 @measured(rows="pruned_rows", passes=lambda layers, heads: FINE_TUNING, block=WHOLE)
 def halves(study: Study, task: str, run: int, rows: slice, half: str = "good") -> xr.Dataset:
     """What a classifier answers that is fine-tuned from the pre-trained encoder with half of its heads (Prasanna et al., 2020).
@@ -866,13 +873,8 @@ def halves(study: Study, task: str, run: int, rows: slice, half: str = "good") -
     kept = np.ones(rank.shape, bool)
     kept.flat[order[one_of("half", half, order)][: round(rank.size / 2)]] = False
     removed = tuple((int(layer), int(head)) for layer, head in np.argwhere(~kept))
-    model, labels = study.classifier(task, run, cut=Cut(removed=removed)), study.labels(task, rows)
-    judged = judge(predict_logits(model, study.batches(task, rows)), labels)
-    values: dict[str, tuple[Any, np.ndarray]] = {
-        kind: ("example", one) for kind, one in judged.items()
-    }
-    values |= {"label": ("example", labels), "kept": (("layer", "head"), kept)}
-    return xr.Dataset(values, axes(*shape_of(model)))
+    values = answers_of_cut(study, task, run, rows, Cut(removed=removed))
+    return xr.Dataset(values | {"kept": (("layer", "head"), kept)}, axes(*rank.shape))
 
 
 LOWEST = {"quarter": 1 / 4, "half": 1 / 2, "three-quarters": 3 / 4, "all": 1.0}  # of the layers
@@ -887,10 +889,8 @@ def frozen(study: Study, task: str, run: int, rows: slice, lowest: str = "half")
     """
     share = LOWEST[one_of("share of the layers", lowest, LOWEST)]
     count = max(1, round(share * shape_of(study.untrained(task))[0]))
-    model, labels = study.classifier(task, run, cut=Cut(frozen=count)), study.labels(task, rows)
-    judged = judge(predict_logits(model, study.batches(task, rows)), labels)
-    values: dict[str, Any] = {kind: ("example", one) for kind, one in judged.items()}
-    return xr.Dataset(values | {"label": ("example", labels), "layers": count})
+    values = answers_of_cut(study, task, run, rows, Cut(frozen=count))
+    return xr.Dataset(values | {"layers": count})
 
 
 # 11 · Trees in the vectors or in the attention?
@@ -909,7 +909,7 @@ def trees_in_parts(study: Study, rows: slice) -> tuple[Corpus, np.ndarray, int]:
 
 # In one block, since what is fitted is fitted once.
 @measured(
-    rows="trees", passes=lambda layers, heads: 2.0, block=10**9, of="treebank", axis="sentence"
+    rows="trees", passes=lambda layers, heads: 2.0, block=WHOLE, of="treebank", axis="sentence"
 )
 def vector_trees(study: Study, rows: slice, start: str = "pre-trained") -> xr.Dataset:
     """How many arcs of a sentence's dependency tree a probe in closed form finds in vectors, by layer; without punctuation.
@@ -953,7 +953,7 @@ def vector_trees(study: Study, rows: slice, start: str = "pre-trained") -> xr.Da
 
 
 @measured(
-    rows="trees", passes=lambda layers, heads: 3.0, block=10**9, of="treebank", axis="sentence"
+    rows="trees", passes=lambda layers, heads: 3.0, block=WHOLE, of="treebank", axis="sentence"
 )
 def attention_trees(study: Study, rows: slice, start: str = "pre-trained") -> xr.Dataset:
     """How many arcs of a sentence's dependency tree are found by the attention of single heads, of each layer's, and of all.

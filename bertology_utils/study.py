@@ -380,8 +380,11 @@ class Study:
     def _before(self, task: str, run: int) -> tuple[str, int] | None:
         """The task and run with whose encoder a run begins; there may be fewer of them, which then take turns."""
         before = self.settings.after.get(get_task(task).name)
-        title = get_task(before).title if before else ""
-        return (title, (run - 1) % len(self.runs(title)) + 1) if before else None
+        if not before:
+            return None
+        title = get_task(before).title
+        runs = self.runs(title)
+        return title, runs[(run - 1) % len(runs)]
 
     def fingerprint(self, task: str, run: int) -> str:
         """What identifies the weights of a run's classifier; the same run on another machine has others."""

@@ -30,7 +30,7 @@ from scipy.stats import rankdata
 
 from . import stats
 from .annotation.annotators import Annotator, Word, sentences_of
-from .annotation.inputs import PUNCTUATION, AnnotatedInput, Positions, annotate_inputs
+from .annotation.inputs import LONGEST, PUNCTUATION, AnnotatedInput, Positions, annotate_inputs
 from .attention import attention_maps
 from .attention.batches import make_batches
 from .attention.hooks import check_eval, unwrap
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 AXES = ("run", "example")  # of estimates
 LEAST = 50  # sentences to fit a probe on, and to test it on
-LONGEST = 128  # wordpieces; longer sentences are left out
 RANK, SHRINKAGE = 64, 0.1  # directions of a probe; share of the mean variance that is added
 EPOCHS, PER_STEP, RATE = 40, 20, 0.001  # how Hewitt and Manning's probe is trained
 

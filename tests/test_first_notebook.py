@@ -14,7 +14,7 @@ from conftest import ROOT
 from precision import forward_tolerance
 from transformers import AutoModelForSequenceClassification, DistilBertConfig, DistilBertModel
 
-from bertology_utils import attention_maps, batches_of, plots
+from bertology_utils import attention_maps, batches_of, plots, stats
 from bertology_utils.attention import head_weights
 from bertology_utils.glue import get_task
 from bertology_utils.stats import HEADS
@@ -135,8 +135,11 @@ def test_log_odds_are_those_of_the_answer_whose_loss_it_is():
 def test_repeated_flips_and_chance_are_those_of_a_plain_loop(runs):
     flipped = np.random.default_rng(0).random((runs, 3, 4, 20)) < 0.2
     one = xr.DataArray(flipped, dims=["run", *HEADS, "example"])
-    code = text_of("code", "def share(part, whole)")
-    exec(code, names := {"flipped": {"SST-2": one, "one run": one[:1]}, "HEADS": HEADS})
+    code = text_of("code", "repeated, by_chance = {}, {}")
+    exec(
+        code,
+        names := {"flipped": {"SST-2": one, "one run": one[:1]}, "HEADS": HEADS, "stats": stats},
+    )
     assert set(names["repeated"]) == {"SST-2"}
     for run in range(runs):
         flips = again = by_chance = 0

@@ -223,6 +223,7 @@ def wordpieces(offsets: Sequence[tuple[int, int]], start: int, end: int) -> list
 # Labels of Universal Dependencies, and ClearNLP's where it has another.
 NOUNS, VERBS, PRONOUNS, PUNCTUATION = {"NOUN", "PROPN"}, {"VERB"}, {"PRON"}, {"PUNCT"}
 SUBJECTS = {"nsubj", "nsubj:pass", "nsubjpass"}
+LONGEST = 128  # wordpieces of a sentence of a treebank; longer ones are left out
 OBJECTS = {"obj", "dobj"}
 
 _WORDS: dict[str, Callable[[Word], bool]] = {

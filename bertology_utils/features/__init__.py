@@ -3,10 +3,4 @@
 ``measure`` has the parts of :func:`bertology_utils.measurements.features`.
 """
 
-from ..annotation.inputs import TOKEN_TYPES, token_types
-from .measure import (
-    DESTINATIONS,
-    Flow,
-    marks,
-    side_by_side,
-)
+from .measure import Flow, marks

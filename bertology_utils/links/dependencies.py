@@ -18,7 +18,7 @@ import torch
 import xarray as xr
 
 from ..annotation.annotators import RELATIONS, Annotator, Treebank, sentences_of, too_few_arcs
-from ..annotation.inputs import NOUNS, AnnotatedInput, PlacedSentence, annotate_inputs
+from ..annotation.inputs import LONGEST, NOUNS, AnnotatedInput, PlacedSentence, annotate_inputs
 from ..attention import Batch, observe
 from ..attention.batches import batches_of
 from ..common import head_name
@@ -38,7 +38,6 @@ FURTHEST = 10  # words; how far the fixed offsets reach
 TAGS = tuple("NOUN VERB AUX ADJ ADV PRON DET ADP NUM CCONJ SCONJ PART INTJ SYM X PUNCT".split())
 SIDES = ("before", "after", "on either side")
 RULES = tuple(f"{tag} {side}" for tag in TAGS for side in SIDES)
-MAX_LENGTH = 128  # wordpieces of a treebank's sentence; longer ones are left out
 
 
 # Where heads point.
@@ -254,7 +253,7 @@ def head_dependencies(
     share one written word, such as "de" and "le" in "du", share its wordpieces: they count as one
     word, and arcs between them are left out. Head, distance and rule ("the nearest verb") are
     chosen on one half of the sentences and measured on the other, so that no luck of the choice is
-    in the numbers. Sentences of more than :data:`MAX_LENGTH` wordpieces are left out.
+    in the numbers. Sentences of more than :data:`LONGEST` wordpieces are left out.
 
     Args:
         model: encoder or classifier in evaluation mode.
@@ -294,7 +293,7 @@ def head_dependencies(
         )
     chosen = [label for label in enough if label in (relations or {*enough} - {"punct"})]
     pointing = Pointing(list(inputs.values()), {name: {name} for name in chosen})
-    batches = batches_of(list(inputs), tokenizer, max_length=MAX_LENGTH)
+    batches = batches_of(list(inputs), tokenizer, max_length=LONGEST)
     arcs = observe(model, batches, {"pointing": pointing})["pointing"]
     table = pd.DataFrame(
         [
@@ -328,7 +327,7 @@ def inputs_of(
     placed = annotate_inputs({"text": list(sentences)}, ["text"], tokenizer, None, known)
     left_out, inputs = Counter(bank.left_out), {}
     for text, one in zip(sentences, placed, strict=True):
-        if one.length > MAX_LENGTH:
+        if one.length > LONGEST:
             left_out[_TOO_LONG] += 1
         elif one.lost:
             left_out["a word of which the tokenizer keeps nothing"] += 1
@@ -344,7 +343,7 @@ def inputs_of(
     return inputs, dict(left_out)
 
 
-_TOO_LONG = f"longer than {MAX_LENGTH} wordpieces"
+_TOO_LONG = f"longer than {LONGEST} wordpieces"
 
 
 def _labels(annotated: AnnotatedInput) -> list[str]:
