@@ -85,7 +85,7 @@ class Claims:
         return verdict
 
     def table(self) -> pd.DataFrame:
-        """The claims with every task's number, and the verdicts of the other studies where they are on file."""
+        """The claims with every task's number, and what the other studies on file say."""
         self.study.keep("claims", self.rows)
         others = {name: self._of(name) for name in OTHERS if name != self.study.name}
         lines = []
@@ -98,7 +98,7 @@ class Claims:
             }
             for name, rows in others.items():
                 if rows:
-                    line[OTHERS[name]] = rows.get(text, {}).get("verdict", "")
+                    line[OTHERS[name]] = _in_short(rows[text]) if text in rows else ""
             lines.append(line)
         return pd.DataFrame(lines).set_index("claim").fillna("")
 
@@ -107,6 +107,14 @@ class Claims:
         return (
             json.loads(path.read_text(encoding="utf-8")).get("claims", {}) if path.exists() else {}
         )
+
+
+def _in_short(row: dict[str, Any]) -> str:
+    """The numbers of one or two tasks, or the verdict on more."""
+    tasks = row["tasks"]
+    if len(tasks) not in (1, 2):
+        return str(row["verdict"])
+    return "; ".join(f"{task} {text}" for task, text in tasks.items())
 
 
 def _turned(one: xr.Dataset, sign: int) -> xr.Dataset:

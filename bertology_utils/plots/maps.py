@@ -53,7 +53,7 @@ def draw_map(
     Returns:
         The image, for a colour bar.
     """
-    image = ax.imshow(weights, cmap="Blues", vmin=0, vmax=most)
+    image = ax.imshow(weights, cmap="Blues", vmin=0, vmax=most, interpolation="nearest")
     ax.set_xticks(range(len(tokens)), tokens, rotation=90, fontsize=7)
     ax.set_yticks(range(len(tokens)), tokens, fontsize=7)
     ax.set(title=title, xlabel="to token", ylabel="from token")
@@ -115,7 +115,7 @@ def map_picture(
         separators: positions of [SEP].
         title: above the map.
     """
-    ax.imshow(weights, cmap="Blues", norm=PowerNorm(0.5, 0, np.max(weights)))
+    ax.imshow(weights, cmap="Blues", norm=PowerNorm(0.5, 0, np.max(weights)), interpolation="nearest")
     ax.set_xticks(separators, [""] * len(separators))
     ax.set_yticks(separators, [""] * len(separators))
     ax.tick_params(color=COLOURS["red"], length=4, width=1.5)
