@@ -47,7 +47,7 @@ class Claims:
 
         Args:
             text: the claim.
-            paper: its number there.
+            paper: its number or words there. "AUTHORS: …" for a claim of others; empty for one of ours.
             estimates: of :func:`bertology_utils.stats.estimate`, with an axis task. One without
                 ``error`` keeps its interval, as one that holds for all heads at once.
             least: the smallest effect that counts.
@@ -57,6 +57,8 @@ class Claims:
         Returns:
             The verdict.
         """
+        bound = _shown(least, form).lstrip("+") if least else "0"
+        holds = f"{'above' if sign > 0 else 'below'} {bound}"
         marks = {}
         for task in estimates.task.values:
             one = estimates.sel(task=task)
@@ -68,7 +70,7 @@ class Claims:
                 for level in (0.95, 1 - 0.05 / estimates.sizes["task"])
             ]
         if not marks:
-            return self._add(text, paper, UNTESTED, {})
+            return self._add(text, paper, holds, UNTESTED, {})
         if all(usual == HOLDS for usual, _ in marks.values()):
             verdict = HOLDS
         else:
@@ -76,12 +78,12 @@ class Claims:
         of_tasks = {}
         for task, (usual, _) in marks.items():
             one = estimates.sel(task=task)
-            value, low, high = (form.format(float(one[name])) for name in ("value", "low", "high"))
+            value, low, high = (_shown(float(one[name]), form) for name in ("value", "low", "high"))
             of_tasks[str(task)] = f"{usual} {value} [{low}, {high}]"
-        return self._add(text, paper, verdict, of_tasks)
+        return self._add(text, paper, holds, verdict, of_tasks)
 
-    def _add(self, text: str, paper: str, verdict: str, of_tasks: dict[str, str]) -> str:
-        self.rows[text] = {"paper": paper, "verdict": verdict, "tasks": of_tasks}
+    def _add(self, text: str, paper: str, holds: str, verdict: str, tasks: dict[str, str]) -> str:
+        self.rows[text] = {"paper": paper, "holds if": holds, "verdict": verdict, "tasks": tasks}
         return verdict
 
     def table(self) -> pd.DataFrame:
@@ -92,7 +94,8 @@ class Claims:
         for text, row in self.rows.items():
             line = {
                 "claim": text,
-                "the paper": row["paper"],
+                "the paper": row["paper"] or "–",
+                "holds if": row["holds if"],
                 "here": row["verdict"],
                 **row["tasks"],
             }
@@ -107,6 +110,12 @@ class Claims:
         return (
             json.loads(path.read_text(encoding="utf-8")).get("claims", {}) if path.exists() else {}
         )
+
+
+def _shown(value: float, form: str) -> str:
+    """A number in a form; zero has no sign."""
+    text = form.format(value)
+    return text if any(digit in text for digit in "123456789") else text.lstrip("+-")
 
 
 def _in_short(row: dict[str, Any]) -> str:

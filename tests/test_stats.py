@@ -158,12 +158,22 @@ def test_the_table_has_every_task_and_the_verdicts_of_other_studies(study, tmp_p
     study.claims.each("It helps", "+1", estimates(1.0, 1.0))
     path = tmp_path / "results" / "e5-again" / "pages" / "6_page.json"
     path.parent.mkdir(parents=True)
-    path.write_text(json.dumps({"claims": {"It helps": {"verdict": "?"}}}))
-    table = study.claims.table()
-    assert table.columns.tolist() == ["the paper", "here", "task 0", "task 1", "E5 again"]
-    assert table.loc["It helps", "E5 again"] == "?" and table.loc["It helps", "task 0"].startswith(
-        "✓ +1.0 [+0.9, "
+    path.write_text(
+        json.dumps({"claims": {"It helps": {"verdict": "?", "tasks": {"task 0": "? +0.2"}}}})
     )
+    table = study.claims.table()
+    assert table.columns.tolist() == [
+        "the paper",
+        "holds if",
+        "here",
+        "task 0",
+        "task 1",
+        "E5 again",
+    ]
+    assert table.loc["It helps", "holds if"] == "above 0"
+    assert table.loc["It helps", "E5 again"] == "task 0 ? +0.2" and table.loc[
+        "It helps", "task 0"
+    ].startswith("✓ +1.0 [+0.9, ")
     study.say(gain=1.23456789)
     study.say(loss=2)
     kept = json.loads((tmp_path / "6_page" / "e5.json").read_text())

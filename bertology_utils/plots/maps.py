@@ -115,7 +115,9 @@ def map_picture(
         separators: positions of [SEP].
         title: above the map.
     """
-    ax.imshow(weights, cmap="Blues", norm=PowerNorm(0.5, 0, np.max(weights)), interpolation="nearest")
+    ax.imshow(
+        weights, cmap="Blues", norm=PowerNorm(0.5, 0, np.max(weights)), interpolation="nearest"
+    )
     ax.set_xticks(separators, [""] * len(separators))
     ax.set_yticks(separators, [""] * len(separators))
     ax.tick_params(color=COLOURS["red"], length=4, width=1.5)
