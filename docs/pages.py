@@ -219,8 +219,18 @@ def scores(root: Path, _: str) -> list[str]:
         own = ", ".join(f"{float(score(one).mean()):.1f}" for one in several)
         least = "–" if get_task(task).is_regression else f"{majority(several[0]):.1f}"
         rows = " to ".join(map(str, sorted({one.sizes["example"] for one in several})))
-        lines.append((task, OTHERS[study], own, rows, least, papers_score(task)))
-    head = ("task", "encoder", "score of each run", "rows", "majority class", "the paper's BERT")
+        trained = {json.loads(one.attrs["settings"])["train_rows"] for one in several}
+        on = " to ".join("all" if one < 0 else f"{one:,}" for one in sorted(trained))
+        lines.append((task, OTHERS[study], on, own, rows, least, papers_score(task)))
+    head = (
+        "task",
+        "encoder",
+        "training rows",
+        "score of each run",
+        "rows",
+        "majority class",
+        "the paper's BERT",
+    )
     return table(head, lines)
 
 
