@@ -397,7 +397,9 @@ class Study:
 
     # Measurements
 
-    def measure(self, measurement: Measurement, **options: Any) -> dict[str, xr.Dataset]:
+    def measure(
+        self, measurement: Measurement, needed: bool = True, **options: Any
+    ) -> dict[str, xr.Dataset]:
         """A measurement of every run, by task; each with an axis ``run``.
 
         What is on file is loaded, the rest is made, side by side where joblib is told so::
@@ -406,6 +408,7 @@ class Study:
 
         Args:
             measurement: of :mod:`bertology_utils.measurements`.
+            needed: whether the page ends here where no task has it.
             options: the measurement's own.
 
         Returns:
@@ -436,7 +439,7 @@ class Study:
             if line not in self._said:  # not again for another option
                 self._said.add(line)
                 print(line)
-        if not kept:
+        if needed and not kept:
             named = ", ".join(dict(each))
             raise FileNotFoundError(
                 f"nothing is measured of {named}; see the line above"

@@ -23,6 +23,7 @@ from bertology_utils.stats import majority, score
 from bertology_utils.study import ROOT
 
 PAGES = ("README.md", "RESULTS.md", "docs/*.md", "results/README.md")
+VERDICTS = (HOLDS, FAILS, UNDECIDED, UNTESTED)
 SHOWN = 4  # numbers of a claim; of more than these, the range
 # What would open a tag or a comment, a link's address, or mathematics; intervals stay as they are.
 _SIGNS = {r"<(?=[A-Za-z/!?])": "&lt;", r"(?<=\])\(": r"\\(", r"\$": r"\\$"}
@@ -50,15 +51,16 @@ def claims(root: Path, number: str) -> list[str]:
     if not studies:
         return ["No claim of this page is on file yet."]
     texts = list(dict.fromkeys(text for rows in studies.values() for text in rows))
-    papers = {text: row["paper"] for rows in studies.values() for text, row in rows.items()}
+    claimed = {text: row for rows in reversed(studies.values()) for text, row in rows.items()}
     lines, untested = [], []
     for text in texts:
         cells = [in_short(rows[text]) if text in rows else "" for rows in studies.values()]
         if set(cells) <= {UNTESTED, ""}:
-            untested.append(f"{text} (the paper: {papers[text]})")
+            untested.append(f"{text} (the paper: {claimed[text]['paper'] or '–'})")
         else:
-            lines.append((text, papers[text] or "–", *cells))
-    told_of = table(("claim", "the paper", *(OTHERS[study] for study in studies)), lines)
+            row = claimed[text]
+            lines.append((text, row["paper"] or "–", signs(row.get("holds if", "")), *cells))
+    told_of = table(("claim", "the paper", "holds if", *map(OTHERS.get, studies)), lines)
     if untested:
         told_of += ["", in_markdown(f"Not testable here: {'; '.join(untested)}.")]
     return told_of
@@ -75,10 +77,10 @@ def in_short(row: dict) -> str:
         values = sorted((text.split(" [")[0] for text in texts.values()), key=_number)
         counts = Counter(marks.values())
         each = ", ".join(f"{counts[one]} {one}" for one in (HOLDS, FAILS, UNDECIDED) if counts[one])
-        return signs(f"{verdict} {values[0]} to {values[-1]} ({each})")
+        return signs(f"**{verdict}** {values[0]} to {values[-1]} ({each})")
     alike = set(marks.values()) == {verdict}
-    each = (f"{task} {'' if alike else marks[task] + ' '}{texts[task]}" for task in tasks)
-    return signs(f"{verdict} {'; '.join(each)}")
+    each = (f"{task} {texts[task]}{'' if alike else ' ' + marks[task]}" for task in tasks)
+    return signs(f"**{verdict}** {'; '.join(each)}")
 
 
 def _number(text: str) -> float:
@@ -93,21 +95,27 @@ def signs(text: str) -> str:
 
 
 def count(root: Path, _: str) -> list[str]:
-    """How many claims of all pages have each outcome, in a sentence for each study."""
+    """How many claims of all pages have each outcome, by study and by whose they are."""
     lines = []
     for study, name in OTHERS.items():
-        verdicts = [
-            row["verdict"]
-            for number in range(12)
-            for row in told(root, study, str(number)).get("claims", {}).values()
-        ]
-        if verdicts:
-            hold, fail, open_, untested = map(verdicts.count, (HOLDS, FAILS, UNDECIDED, UNTESTED))
-            lines.append(
-                f"- {name}: of {len(verdicts)} claims {hold} hold (✓), {fail} do not (✗),"
-                f" {open_} are undecided (?), and {untested} could not be tested."
-            )
-    return lines
+        pages = [told(root, study, str(number)).get("claims", {}) for number in range(12)]
+        rows = [row for page in pages for row in page.values()]
+        for whose, counted in {
+            "claims of the paper": [row for row in rows if is_the_papers(row)],
+            "claims of others and questions of ours": [
+                row for row in rows if not is_the_papers(row)
+            ],
+        }.items():
+            verdicts = [row["verdict"] for row in counted]
+            if verdicts:
+                lines.append((name, whose, len(verdicts), *map(verdicts.count, VERDICTS)))
+    heads = ("", "", "all", "✓ hold", "✗ do not", "? undecided", "not testable")
+    return table(heads, lines)
+
+
+def is_the_papers(row: dict) -> bool:
+    """Whether a claim is of Kovaleva et al.: those of others name their authors before a colon, ours name nobody."""
+    return bool(row["paper"]) and ": " not in row["paper"]
 
 
 # Measurements ------------------------------------------------------------

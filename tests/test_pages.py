@@ -31,7 +31,12 @@ EXPERIMENTS = [name for name in NOTEBOOK_NAMES if in_new_form(name)]
 def checkout(tmp_path):
     """A project with one page of two studies, and a README with its claims and a number."""
     claims = {
-        "It holds": {"paper": "0.5", "verdict": "✓", "tasks": {"MRPC": "✓ +1.2 [+0.1, +2.3]"}},
+        "It holds": {
+            "paper": "0.5",
+            "holds if": "above 0",
+            "verdict": "✓",
+            "tasks": {"MRPC": "✓ +1.2 [+0.1, +2.3]"},
+        },
         "It is of <b>release</b> 2": {"paper": "473", "verdict": "not testable", "tasks": {}},
     }
     kept = {"said": {"gain": -1.26, "rows": 1500.0, "heads": 3.0}, "claims": claims}
@@ -64,8 +69,8 @@ def test_results_have_the_claims_of_every_page_and_documents_every_kind_of_table
 def test_a_table_has_a_column_for_each_study_and_what_could_not_be_tested_in_a_line(checkout):
     assert [path.name for path in update(checkout)] == ["README.md"]
     text = (checkout / "README.md").read_text()
-    assert "| claim | the paper | E5 | MiniLM |\n" in text
-    assert "| It holds | 0.5 | ✓ MRPC +1.2 [+0.1, +2.3] | ✓ MRPC +1.2 [+0.1, +2.3] |\n" in text
+    assert "| claim | the paper | holds if | E5 | MiniLM |\n" in text
+    assert "| It holds | 0.5 | above 0 | **✓** MRPC +1.2 [+0.1, +2.3] |" in text
     assert "\nNot testable here: It is of &lt;b>release&lt;/b> 2 (the paper: 473).\n" in text
     assert update(checkout) == []
 
@@ -73,9 +78,9 @@ def test_a_table_has_a_column_for_each_study_and_what_could_not_be_tested_in_a_l
 def test_several_tasks_have_marks_where_they_differ_and_many_have_their_range():
     two = {"MRPC": "✓ +0.5 [+0.2, +0.8]", "RTE": "? -0.0 [-0.4, +0.4]"}
     row = {"verdict": "?", "tasks": two}
-    assert in_short(row) == "? MRPC ✓ +0.5 [+0.2, +0.8]; RTE ? 0.0 [−0.4, +0.4]"
+    assert in_short(row) == "**?** MRPC +0.5 [+0.2, +0.8] ✓; RTE 0.0 [−0.4, +0.4] ?"
     many = {f"layer {at}": f"{'✗✓'[at % 2]} {at - 3:+} [-9, +9]" for at in range(1, 6)}
-    assert in_short({"verdict": "✗", "tasks": many}) == "✗ −2 to +2 (3 ✓, 2 ✗)"
+    assert in_short({"verdict": "✗", "tasks": many}) == "**✗** −2 to +2 (3 ✓, 2 ✗)"
     assert signs("a-b, 3-4, -0.02, -0.00, +0 and -10") == "a-b, 3-4, −0.02, 0.00, 0 and −10"
 
 

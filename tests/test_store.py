@@ -262,6 +262,7 @@ def test_a_study_tells_which_runs_are_not_measured_yet(study, tmp_path, capsys):
     )
     with pytest.raises(FileNotFoundError, match="nothing is measured of QQP"):
         Study.of("e5", "qqp").measure(counted)
+    assert Study.of("e5", "qqp").measure(counted, needed=False) == {}
 
 
 def test_without_the_encoders_package_live_cells_say_so_and_the_page_goes_on(monkeypatch, capsys):
