@@ -721,7 +721,7 @@ def pointing(study: Study, rows: slice, start: str = "pre-trained") -> xr.Datase
         head = np.array([word.head for word in sentence.words])
         attended = np.zeros((*shape_of(model), len(place)), np.int8)
         governor = np.zeros(len(place), np.int8)
-        if one.length <= LONGEST and not one.lost:
+        if not one.unusable:
             batch = Batch({"input_ids": torch.tensor([one.ids])}, [0])
             maps = torch.cat(attention_maps(model, batch)).cpu()
             attended[:] = points_at(maps, sentence)[..., place] - place

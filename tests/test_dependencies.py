@@ -210,9 +210,10 @@ def test_a_head_that_follows_a_rule_beats_the_distance_and_not_the_rule():
 # One call for any encoder and treebank.
 
 
-def treebank(folder, sentences):
+def treebank(folder, sentences, **tags):
     """A CoNLL-U file: determiner, noun, verb, noun, each sentence of other words."""
     arcs = [(2, "det", "DET"), (3, "nsubj", "NOUN"), (0, "root", "VERB"), (3, "obj", "NOUN")]
+    arcs = [(head, relation, tags.get(tag, tag)) for head, relation, tag in arcs]
     blocks = [
         conllu(*((f"[{letter}]{number}", *arc) for letter, arc in zip("abcd", arcs, strict=True)))
         for number in range(sentences)
@@ -236,8 +237,21 @@ def test_heads_of_any_encoder_on_any_treebank_in_one_call(tiny_bert, tmp_path):
         assert (np.diff(shares, axis=1) >= 0).all() and shares.min() >= 0 and shares.max() <= 1
     assert (table["p"] > 0.5).all(), "none beats a distance that is always right"
     assert (table["rule: share of arcs"] == 1).all() and (table["p, rule"] > 0.5).all()
-    only = head_dependencies(model, tokenizer, treebank(tmp_path, 80), relations=["nsubj"])
-    assert only.equals(table[table["relation"] == "nsubj"].reset_index(drop=True))
+    for only in (["nsubj"], "nsubj"):
+        found = head_dependencies(model, tokenizer, treebank(tmp_path, 80), relations=only)
+        assert found.equals(table[table["relation"] == "nsubj"].reset_index(drop=True))
+
+
+@pytest.mark.parametrize("tags", [{"NOUN": "_"}, {"NOUN": "NN", "DET": "DT"}, {"VERB": "Verb"}])
+def test_rules_are_not_testable_without_parts_of_speech_and_heads_are(tiny_bert, tmp_path, tags):
+    with_tags, without = (
+        head_dependencies(*loaded(tiny_bert), treebank(tmp_path, 80, **of)) for of in ({}, tags)
+    )
+    rules = [name for name in with_tags if "rule" in name]
+    assert len(rules) == 5 and without[rules].isna().all(axis=None)
+    assert without.drop(columns=rules).equals(with_tags.drop(columns=rules))
+    assert "rules" not in with_tags.attrs
+    assert without.attrs["rules"].startswith("not testable: the column UPOS of my.conllu has")
 
 
 def test_arcs_inside_a_written_word_are_counted_as_left_out(tiny_bert, tmp_path):
