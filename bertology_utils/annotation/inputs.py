@@ -61,10 +61,9 @@ class PlacedSentence:
 
     @property
     def written(self) -> tuple[int, ...]:
-        """Per word the number of its written word; "de" and "le" in "du" have one, as their characters are the same."""
-        spans = [(word.start, word.end) for word in self.words]
-        number = {span: at for at, span in enumerate(sorted(set(spans)))}
-        return tuple(number[span] for span in spans)
+        """Per word the number of its written word: words that share a wordpiece have one, as "de" and "le" in "du", "can" and "not"."""
+        apart = (set(one).isdisjoint(other) for one, other in itertools.pairwise(self.pieces))
+        return tuple(itertools.accumulate(apart, initial=0))
 
     @property
     def arcs(self) -> list[tuple[int, int, str]]:

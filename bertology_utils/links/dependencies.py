@@ -257,7 +257,7 @@ def head_dependencies(
     """The head that points best along each dependency of a treebank, beside the best fixed distance (Clark et al., 2019).
 
     A head points from a word at the word of its sentence to which it attends most. Words that
-    share one written word, such as "de" and "le" in "du", share its wordpieces: they count as one
+    share a wordpiece, such as "de" and "le" in "du" or "can" and "not" in "cannot", count as one
     word, and arcs between them are left out. Head, distance and rule ("the nearest verb") are
     chosen on one half of the sentences and measured on the other, so that no luck of the choice is
     in the numbers. Sentences of more than :data:`LONGEST` wordpieces are left out.
@@ -344,7 +344,7 @@ def inputs_of(
             inputs[text] = one
             heads = sum(word.head >= 0 for word, _ in one.words)
             if inside := heads - len(_labels(one)):
-                left_out["arcs inside a written word"] += inside
+                left_out["arcs between words that share a wordpiece"] += inside
     labels = (label for one in inputs.values() for label in _labels(one))
     if counted := too_few_arcs(labels, least):
         reason = f"left are {counted} dependencies, and {least} of one of them are wanted"
