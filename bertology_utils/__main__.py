@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import signal
 import sys
 from collections import Counter
@@ -25,6 +26,9 @@ def main(arguments: list[str] | None = None) -> int:
     Returns:
         The exit code: 0 well, 1 something failed, 2 a wrong call, 130 interrupted, 143 terminated.
     """
+    for stream in (sys.stdout, sys.stderr):  # a terminal may not know all of UTF-8
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     options = _parser().parse_args(arguments)
     signal.signal(signal.SIGTERM, _end)  # ends a run in the way of Ctrl-C
     try:

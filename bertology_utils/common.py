@@ -43,6 +43,16 @@ def one_of(kind: str, value: object, allowed: Iterable[str]) -> str:
     raise ValueError(f"unknown {kind} {value!r}; choose one of: {', '.join(allowed)}")
 
 
+T = TypeVar("T")
+
+
+def listed(what: str, given: Iterable[T]) -> list[T]:
+    """The entries of a list, of which a single text is one; TypeError for a mapping or a table, which would give its keys."""
+    if isinstance(given, Mapping) or hasattr(given, "columns"):
+        raise TypeError(f"{what} are a {type(given).__name__}, which has names; give a list")
+    return [given] if isinstance(given, str) else list(given)  # type: ignore[list-item]
+
+
 Head = tuple[int, int]  # (layer, head), both from 0
 
 
@@ -60,7 +70,6 @@ def head_name(layer: int, head: int) -> str:
 ATTENTIONS = ("weight", "norm")
 
 
-T = TypeVar("T")
 SILENT = "TQDM_DISABLE"  # in an executed notebook, whose outputs are committed
 
 

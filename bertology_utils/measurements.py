@@ -706,13 +706,13 @@ def cuts(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
 # 8 · The pre-trained encoder
 
 
-@measured(rows="sentences", passes=lambda layers, heads: 1.0, of="treebank", axis="word")
+@measured(rows="sentences", passes=lambda layers, heads: 1.0, version=2, of="treebank", axis="word")
 def pointing(study: Study, rows: slice, start: str = "pre-trained") -> xr.Dataset:
     """Which other word of its sentence each word attends to most, by head, and which is its governor: offsets in words.
 
-    The governor's offset is 0 where there is none to find: of a root, of a word that is written as
-    one with its governor, in sentences that are left out. ``place`` counts the written words of a
-    sentence, and ``sentence`` those of the treebank.
+    The governor's offset is 0 where there is none to find: of a root, of a word that shares a
+    wordpiece with its governor, in sentences that are left out. ``place`` counts the words of a
+    sentence, those that share a wordpiece as one, and ``sentence`` the treebank's sentences.
     """
     model, parts = study.encoder(start), []
     for number, one in enumerate(study.sentences(rows), start=rows.start):
@@ -721,7 +721,7 @@ def pointing(study: Study, rows: slice, start: str = "pre-trained") -> xr.Datase
         head = np.array([word.head for word in sentence.words])
         attended = np.zeros((*shape_of(model), len(place)), np.int8)
         governor = np.zeros(len(place), np.int8)
-        if one.length <= LONGEST and not one.lost:
+        if not one.unusable:
             batch = Batch({"input_ids": torch.tensor([one.ids])}, [0])
             maps = torch.cat(attention_maps(model, batch)).cpu()
             attended[:] = points_at(maps, sentence)[..., place] - place

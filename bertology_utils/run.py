@@ -39,8 +39,14 @@ from .settings import (
 from .studies import STUDIES, StudySettings
 from .study import OUTPUT_VARIABLE, Study
 
-# One thread, however many cores there are: sums of floats depend on it in their last digits.
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+# What a shell would decide of a page otherwise. One thread, however many cores there are: sums of
+# floats depend on it in their last digits. Python's and matplotlib's defaults: the page's own way to
+# show figures, UTF-8, no warning an error, no file of a person's that runs first.
+NEUTRAL = (
+    dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    | dict.fromkeys(("MPLBACKEND", "PYTHONWARNINGS", "PYTHONSTARTUP", "PYTHONOPTIMIZE"), "")
+    | {"PYTHONUTF8": "1"}
+)
 # The cell of the parameters that a reader changes, and a folded one before it with the others.
 PARAMETERS_TAG, DEFAULTS_TAG = "parameters", "defaults"
 # Several notebooks read the same.
@@ -326,6 +332,8 @@ def run_notebook(
     Raises:
         OSError: nothing can be written, for example because the disk is full.
     """
+    import matplotlib
+
     print(f"{notebook.name}: {notebook.title}", file=sys.stderr, flush=True)
     start, changes = time.monotonic(), []
     own, failed = notebook.declared(values), output / f"failed_{notebook.path.name}"
@@ -337,8 +345,9 @@ def run_notebook(
             SILENT: "1",
             # Or the debugger of an old ipykernel warns at every start.
             "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-            # However many cores there are: sums of floats depend on it in their last digits.
-            **ONE_THREAD,
+            **NEUTRAL,
+            "MATPLOTLIBRC": str(Path(matplotlib.get_data_path(), "matplotlibrc")),
+            "IPYTHONDIR": folder,  # without a person's profile
         }
         with environment(kernel):
             error = execute(notebook, own, executed)

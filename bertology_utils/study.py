@@ -254,12 +254,9 @@ class Study:
 
     @cached_property
     def _treebank(self) -> list[AnnotatedInput]:
-        from .annotation.annotators import Annotator
-        from .annotation.inputs import annotate_inputs
+        from .annotation.inputs import place_sentences
 
-        annotator = Annotator("treebank", False, lambda texts: [self._bank[one] for one in texts])
-        rows = {"sentence": list(self._bank)}
-        return annotate_inputs(rows, ["sentence"], self.tokenizer, None, annotator)
+        return [*place_sentences(self._bank, self.tokenizer).values()]
 
     def texts(self, part: slice | int = ALL) -> list[str]:
         """Sentences of the treebank as they are written, in the order of :meth:`sentences`."""

@@ -29,8 +29,8 @@ from scipy.spatial.distance import pdist, squareform
 from scipy.stats import rankdata
 
 from . import stats
-from .annotation.annotators import Annotator, Word, sentences_of
-from .annotation.inputs import LONGEST, PUNCTUATION, AnnotatedInput, Positions, annotate_inputs
+from .annotation.annotators import Word, read
+from .annotation.inputs import PUNCTUATION, AnnotatedInput, Positions, place_sentences
 from .attention import attention_maps
 from .attention.batches import make_batches
 from .attention.hooks import check_eval, unwrap
@@ -138,10 +138,8 @@ class Corpus:
         for one in inputs:
             (sentence,) = one.sentences
             try:
-                if one.length > LONGEST:
-                    raise ValueError(f"longer than {LONGEST} wordpieces")
-                if one.lost:
-                    raise ValueError("a word of which the tokenizer keeps nothing")
+                if one.unusable:
+                    raise ValueError(one.unusable)
                 tree = Tree.of(sentence.words)
             except ValueError as error:
                 left_out[str(error)] += 1
@@ -168,7 +166,7 @@ class Corpus:
                     layers = encoder(**batch.inputs, output_hidden_states=True).hidden_states
             values = torch.stack([*layers], dim=1).float().cpu()  # (examples, layers, …)
             for row, index in enumerate(batch.index):
-                to = torch.zeros(len(self.pieces[index]), batch.mask.shape[1])
+                to = values.new_zeros(len(self.pieces[index]), batch.mask.shape[1])
                 for word, places in enumerate(self.pieces[index]):
                     to[word, list(places)] = 1
                 yield index, values[row], to
@@ -255,7 +253,7 @@ def train_probe(
     states = torch.split(torch.as_tensor(vectors).float(), [len(tree.kept) for tree in trees])
     wanted = [torch.as_tensor(tree.distances[tree.pairs]).float() for tree in trees]
     width, steps = vectors.shape[1], -(-len(trees) // PER_STEP)
-    probe = torch.empty(width, _rank(rank, width)).uniform_(-0.05, 0.05).requires_grad_()
+    probe = states[0].new_empty(width, _rank(rank, width)).uniform_(-0.05, 0.05).requires_grad_()
     optimizer = torch.optim.Adam([probe], lr=RATE)
     decay = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, epochs * steps)
     for some in chain(*(torch.randperm(len(trees)).split(PER_STEP) for _ in range(epochs))):
@@ -284,8 +282,8 @@ def tree_probe(
     """How much of the dependency tree each layer of an encoder holds: the probe of one treebank on another's sentences.
 
     A tree's nodes are the syntactic words of Universal Dependencies. Sentences that are no tree, have
-    fewer than three words without punctuation or more than :data:`LONGEST` wordpieces, or stand in
-    both files are left out.
+    fewer than three words without punctuation or more than 128 wordpieces, or stand in both files are
+    left out.
 
     Args:
         model: encoder or classifier in evaluation mode.
@@ -304,7 +302,7 @@ def tree_probe(
     """
     import pandas as pd
 
-    texts = set(sentences_of(train).sentences)
+    texts = set(read(train).sentences)
     if Path(train).expanduser().samefile(Path(test).expanduser()):
         raise ValueError(f"train and test are one file, {train}: give other sentences to test on")
     corpora = _corpus(train, tokenizer), _corpus(test, tokenizer, texts)
@@ -332,10 +330,9 @@ def _corpus(
     path: str | Path, tokenizer: PreTrainedTokenizerBase, known: Collection[str] = ()
 ) -> Corpus:
     """The usable sentences of a file that are not known already; ValueError where they are too few."""
-    bank = sentences_of(path)
+    bank = read(path)
     new = {text: one for text, one in bank.sentences.items() if text not in known}
-    annotator = Annotator(bank.name, False, lambda texts: [new[text] for text in texts])
-    corpus = Corpus.of(annotate_inputs({"text": [*new]}, ["text"], tokenizer, None, annotator))
+    corpus = Corpus.of(place_sentences(new, tokenizer).values())
     counts = Counter(bank.left_out) + Counter(corpus.left_out)
     counts += Counter({"also in the training file": len(bank.sentences) - len(new)})
     if len(corpus.trees) < LEAST:

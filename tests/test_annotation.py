@@ -226,7 +226,7 @@ def test_a_treebank_is_read(conllu):
         known.annotate(["Go"])
 
 
-def test_negation_in_feats_and_antecedents_are_read(conllu):
+def test_antecedents_are_read(conllu):
     content = (
         "1\tNobody\tnobody\tPRON\t_\tNumber=Sing|PronType=Neg\t2\tnsubj\t_\t_\n"
         + lines("2 says VERB|3 she PRON 5 nsubj Antecedent=6")
@@ -238,7 +238,6 @@ def test_negation_in_feats_and_antecedents_are_read(conllu):
     known = annotators.load_annotator(f"conllu:{conllu(content)}")
     assert known.antecedents
     (((sentence),),) = known.annotate(["Nobody says she didn't see Ann!"])
-    assert [word.form for word in sentence.words if word.negation] == ["Nobody", "didn't"]
     assert [word.antecedent for word in sentence.words] == [None, None, 5, None, None, None, None]
 
 
@@ -274,6 +273,36 @@ def test_a_treebank_of_too_few_arcs_is_refused_with_their_numbers(conllu):
     few = "has no sentence with dependencies .columns HEAD and DEPREL.; wanted are 30"
     with pytest.raises(ValueError, match=few):
         annotators.sentences_of(conllu(bare), least=30)
+
+
+@pytest.mark.parametrize("tag", ["_", "NN", "noun", "."])
+def test_other_parts_of_speech_than_universal_dependencies_are_refused(conllu, tag):
+    def bank(others, count=100):
+        return conllu("\n".join(
+            line(1, f"a{at}", tag if at < others else "NOUN", 2, "nsubj")
+            + line(2, "is", "VERB")
+            + line(3, "!", tag, 2, "punct")
+            for at in range(count)
+        ))  # fmt: skip
+
+    words = [one.words[2] for (one,) in annotators.read(bank(100)).sentences.values()]
+    assert {word.upos for word in words} == {"PUNCT"}, "its relation says so"
+    told = f"the column UPOS of bank.conllu has other .* {re.escape(repr(tag))} 100 times; have a"
+    with pytest.raises(ValueError, match=f"treebank='.*': {told}"):
+        annotators.sentences_of(bank(100), least=30)
+    with pytest.raises(ValueError, match=f"annotation='conllu:.*': {told}"):
+        annotators.load_annotator(f"conllu:{bank(100)}")
+    assert annotators.sentences_of(bank(3), least=30), "one word in a hundred may be odd"
+
+
+def test_one_task_is_a_list_of_one():
+    rows = {name: annotators.load_annotator("gold", name) for name in ("sst2", "mrpc")}
+    text = next(iter(annotators.read(annotators.GLUE / "SST-2" / "dev.conllu.gz").texts))
+    assert len(rows["sst2"].annotate([text])[0]) == 1
+    with pytest.raises(ValueError, match="gold has no annotation"):
+        rows["mrpc"].annotate([text])
+    with pytest.raises(TypeError, match="tasks are a dict, which has names; give a list"):
+        annotators.load_annotator("gold", {"sst2": 1})
 
 
 FIRST, SECOND, THIRD = "1 old ADJ 2 amod", "2 men NOUN 3 nsubj", "3 go"

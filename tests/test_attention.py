@@ -1,6 +1,7 @@
 """The captured maps are the model's own, and padding never counts."""
 
 import copy
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,6 +9,7 @@ import pandas as pd
 import pytest
 import torch
 from conftest import batches_of_rows, loaded, make_rows
+from tokenizers.processors import TemplateProcessing
 from transformers import RobertaConfig, RobertaModel
 
 from bertology_utils import (
@@ -140,7 +142,8 @@ def test_the_batches_are_those_of_the_rows(tokenizer, name):
     "texts, labels, error, message",
     [
         ([], None, ValueError, "no texts; give at least one"),
-        ("a text", None, TypeError, "texts is one string"),
+        ({"a text": 1}, None, TypeError, "texts are a dict, which has names; give a list"),
+        (pd.DataFrame({"text": ["a"]}), None, TypeError, "texts are a DataFrame"),
         (["a", "  "], None, ValueError, "text 2 is empty"),
         ([("a", "b"), ("a", "")], None, ValueError, "text 2 is empty"),
         (["a", ("a", "b")], None, ValueError, "text 2 is a pair and text 1 is not"),
@@ -181,7 +184,7 @@ def test_texts_are_cut_and_padded_at_their_end_whatever_the_tokenizer_says(token
     "missing, texts, message",
     [
         ("pad_token", ["a", "b c"], "has no padding token.* set tokenizer.pad_token"),
-        ("sep_token", [("a", "b")], "has no separator.* give single texts"),
+        ("sep_token", [("a", "b")], "inserts no separator.* give single texts"),
     ],
 )
 def test_a_tokenizer_that_cannot_make_the_inputs_is_refused(missing, texts, message):
@@ -193,6 +196,30 @@ def test_a_tokenizer_that_cannot_make_the_inputs_is_refused(missing, texts, mess
         with pytest.raises(ValueError, match=message):
             tokenize(make_rows(TASKS["mrpc"], 2), TASKS["mrpc"], tokenizer, 32)
         batches_of(["a"], tokenizer)
+
+
+TEMPLATES = {  # of one text, of a pair
+    "no tokens at all": ("$A", "$A $B", "has .CLS. and does not insert it"),
+    "[SEP] alone": ("$A [SEP]", "$A [SEP] $B [SEP]", "has .CLS. and does not insert it"),
+    "[SEP] at the end alone": ("[CLS] $A [SEP]", "[CLS] $A $B [SEP]", "inserts no separator"),
+}
+
+
+@pytest.mark.parametrize(("one", "pair", "told"), TEMPLATES.values(), ids=TEMPLATES)
+def test_a_tokenizer_that_has_special_tokens_and_does_not_insert_them_is_refused(one, pair, told):
+    tokenizer = load_tokenizer("embedded")
+    known = [(name, tokenizer.convert_tokens_to_ids(name)) for name in ("[CLS]", "[SEP]")]
+    made = TemplateProcessing(single=one, pair=pair, special_tokens=known)
+    tokenizer.backend_tokenizer.post_processor = made
+    with pytest.raises(ValueError, match=told):
+        batches_of([("it rains", "the sun shines")], tokenizer)
+    with pytest.raises(ValueError, match=told) if "CLS" in told else nullcontext():
+        batches_of(["it rains"], tokenizer)
+
+
+def test_one_text_is_a_list_of_one(tokenizer):
+    (one,), (several,) = batches_of("it rains", tokenizer), batches_of(["it rains"], tokenizer)
+    assert torch.equal(one.inputs["input_ids"], several.inputs["input_ids"])
 
 
 @pytest.fixture

@@ -116,6 +116,31 @@ def test_words_that_share_a_written_word_are_found_together_and_their_order_chan
         assert one["nmod"].offset.tolist() == [-2]
 
 
+SHARED = {  # wordpieces of "do" and "n't", and the written words of "they do n't go"
+    "one": ((2,), (2,), (0, 1, 1, 2)),
+    "one, and others": ((2,), (2, 3, 4), (0, 1, 1, 2)),
+    "the last of several": ((2, 3), (3, 4), (0, 1, 1, 2)),
+    "none": ((2,), (3, 4), (0, 1, 2, 3)),
+}
+
+
+@pytest.mark.parametrize(("do", "not_", "written"), SHARED.values(), ids=SHARED)
+def test_words_that_share_a_wordpiece_are_found_together(do, not_, written):
+    text = "they PRON 3 nsubj|do AUX 3 aux|n't PART 3 advmod|go VERB -1 root"
+    last = not_[-1] + 1
+    made = made_input(words(text), [(1,), do, not_, (last,)])
+    assert made.sentences[0].written == written
+    relations = {name: {name} for name in ("aux", "advmod")}
+    for own in sorted({*do, *not_}):  # whichever of their wordpieces it attends to
+        maps = pointing_at({last: own} | dict.fromkeys({*do, *not_}, last), last + 2)
+        found = replay(Pointing([made], relations), [maps])
+        aux, advmod = (found[name].hits.ravel().tolist() for name in relations)
+        if do[-1] == not_[0] - 1:
+            assert (aux, advmod) == ([True, own in do], [True, own in not_])
+        else:
+            assert aux == advmod == [True, True]
+
+
 def planted_arcs(sentences=150, per_sentence=2, seed=0):
     """Arcs with offsets of 1 (most of them) to 4, and 2 × 3 heads that hit one arc in four by chance."""
     rng = np.random.default_rng(seed)
@@ -210,9 +235,10 @@ def test_a_head_that_follows_a_rule_beats_the_distance_and_not_the_rule():
 # One call for any encoder and treebank.
 
 
-def treebank(folder, sentences):
+def treebank(folder, sentences, **tags):
     """A CoNLL-U file: determiner, noun, verb, noun, each sentence of other words."""
     arcs = [(2, "det", "DET"), (3, "nsubj", "NOUN"), (0, "root", "VERB"), (3, "obj", "NOUN")]
+    arcs = [(head, relation, tags.get(tag, tag)) for head, relation, tag in arcs]
     blocks = [
         conllu(*((f"[{letter}]{number}", *arc) for letter, arc in zip("abcd", arcs, strict=True)))
         for number in range(sentences)
@@ -236,8 +262,21 @@ def test_heads_of_any_encoder_on_any_treebank_in_one_call(tiny_bert, tmp_path):
         assert (np.diff(shares, axis=1) >= 0).all() and shares.min() >= 0 and shares.max() <= 1
     assert (table["p"] > 0.5).all(), "none beats a distance that is always right"
     assert (table["rule: share of arcs"] == 1).all() and (table["p, rule"] > 0.5).all()
-    only = head_dependencies(model, tokenizer, treebank(tmp_path, 80), relations=["nsubj"])
-    assert only.equals(table[table["relation"] == "nsubj"].reset_index(drop=True))
+    for only in (["nsubj"], "nsubj"):
+        found = head_dependencies(model, tokenizer, treebank(tmp_path, 80), relations=only)
+        assert found.equals(table[table["relation"] == "nsubj"].reset_index(drop=True))
+
+
+@pytest.mark.parametrize("tags", [{"NOUN": "_"}, {"NOUN": "NN", "DET": "DT"}, {"VERB": "Verb"}])
+def test_rules_are_not_testable_without_parts_of_speech_and_heads_are(tiny_bert, tmp_path, tags):
+    with_tags, without = (
+        head_dependencies(*loaded(tiny_bert), treebank(tmp_path, 80, **of)) for of in ({}, tags)
+    )
+    rules = [name for name in with_tags if "rule" in name]
+    assert len(rules) == 5 and without[rules].isna().all(axis=None)
+    assert without.drop(columns=rules).equals(with_tags.drop(columns=rules))
+    assert "rules" not in with_tags.attrs
+    assert without.attrs["rules"].startswith("not testable: the column UPOS of my.conllu has")
 
 
 def test_arcs_inside_a_written_word_are_counted_as_left_out(tiny_bert, tmp_path):
@@ -251,7 +290,7 @@ def test_arcs_inside_a_written_word_are_counted_as_left_out(tiny_bert, tmp_path)
     path = tmp_path / "al.conllu"
     path.write_text("".join(blocks), encoding="utf-8")
     table = head_dependencies(*loaded(tiny_bert), path)
-    assert table.attrs["left out"] == {"arcs inside a written word": 64}
+    assert table.attrs["left out"] == {"arcs between words that share a wordpiece": 64}
     assert set(table["relation"]) == {"nsubj", "x"}
 
 

@@ -1,6 +1,9 @@
 """Wrong parameters are refused at once, with the choices; the command line and the notebooks agree."""
 
+import gzip
+import io
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -115,6 +118,36 @@ def test_what_a_run_would_refuse_in_its_rows_is_refused_before_any_work(
 ):
     assert cli.main([*command, "--only", only, *sst2(rows, last)]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("parameter", ["treebank {}", "annotation conllu:{}"])
+def test_a_treebank_without_parts_of_speech_is_not_called_ready(parameter, tmp_path, capsys):
+    bank = tmp_path / "bank.conllu"
+    bank.write_text(gzip.decompress(MRPC.read_bytes()).decode().replace("\tNOUN\t", "\tNN\t"))
+    name, value = parameter.format(bank).split()
+    page = {"treebank": "8", "annotation": "5"}[name]
+    assert cli.main(["check", "--only", page, "-p", name, value]) == 2
+    told = capsys.readouterr().err
+    assert "the column UPOS of bank.conllu has other parts of speech" in told and "'NN'" in told
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp437"])
+def test_a_terminal_that_does_not_know_all_letters_prints_the_others(encoding, monkeypatch):
+    calls = [
+        "list --only 7",
+        "check --only 8 -p treebank \u4e2d.conllu",
+        "check --only 7 -p study small",
+    ]
+    for number, call in enumerate(calls):
+        streams = [io.TextIOWrapper(io.BytesIO(), encoding=encoding) for _ in range(2)]
+        monkeypatch.setattr(sys, "stdout", streams[0])
+        monkeypatch.setattr(sys, "stderr", streams[1])
+        assert cli.main(call.split()) == (2 if number == 1 else 0)
+        monkeypatch.undo()
+        for stream in streams:
+            stream.flush()
+        told = b"".join(stream.buffer.getvalue() for stream in streams).decode(encoding)
+        assert ("7 ? " if encoding == "ascii" else "", "there is no file", "ready")[number] in told
 
 
 def test_a_treebank_of_sentences_that_are_all_too_long_is_not_called_ready(tmp_path, capsys):

@@ -1,5 +1,6 @@
 """The runner publishes whole results or none."""
 
+import ast
 import errno
 import json
 import signal
@@ -178,6 +179,48 @@ def test_a_full_disk_is_said_in_words(project, place, error, said, monkeypatch, 
     assert cli.main(["run"]) == 1
     errors = capsys.readouterr().err
     assert said in errors and "Traceback" not in errors and "OSError" not in errors
+
+
+SEEN = """
+import os, warnings
+import matplotlib, matplotlib.pyplot as plt
+from IPython import get_ipython
+seen = {
+    "backend": matplotlib.get_backend(), "width": plt.rcParams["lines.linewidth"], "text": open(os.devnull).encoding,
+    "error": ("error", None, UserWarning, None, 0) in warnings.filters, "asserts": __debug__,
+    "threads": os.environ["OPENBLAS_NUM_THREADS"], "theirs": "theirs" in get_ipython().user_ns,
+}
+plt.plot([1])
+plt.show()
+seen
+"""
+
+
+def test_a_persons_shell_decides_nothing_of_a_page(project, monkeypatch):
+    """Backend, style, warnings, locale, threads, profile and start-up file of whoever runs it."""
+    page = nbformat.read(path := project / "notebooks" / "8_trial.ipynb", 4)
+    page.cells[-2].source = SEEN
+    nbformat.write(page, path)
+    theirs = project / "theirs"
+    for folder in ("matplotlib", "ipython/profile_default/startup"):
+        (theirs / folder).mkdir(parents=True)
+    (theirs / "matplotlib" / "matplotlibrc").write_text("lines.linewidth: 9\n")
+    for script in ("start.py", "ipython/profile_default/startup/start.py"):
+        (theirs / script).write_text("theirs = 1\n")
+    shell = {"MPLBACKEND": "Agg", "PYTHONWARNINGS": "error::UserWarning", "PYTHONOPTIMIZE": "1"}
+    shell |= {"MPLCONFIGDIR": theirs / "matplotlib", "OPENBLAS_NUM_THREADS": "3"}
+    shell |= {"PYTHONSTARTUP": theirs / "start.py", "IPYTHONDIR": theirs / "ipython"}
+    shell |= {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    for name, value in shell.items():
+        monkeypatch.setenv(name, str(value))
+    assert cli.main(["run"]) == 0
+    executed = nbformat.read(project / "runs" / "pages" / "8_trial.ipynb", 4)
+    picture, told = (one.data for cell in executed.cells for one in cell.get("outputs", ()))
+    assert "image/png" in picture
+    assert ast.literal_eval(told["text/plain"]) == {
+        "backend": "module://matplotlib_inline.backend_inline", "width": 1.5, "text": "utf-8",
+        "error": False, "asserts": True, "threads": "1", "theirs": False,
+    }  # fmt: skip
 
 
 def test_a_dying_kernel_is_a_failed_notebook(project, capsys):

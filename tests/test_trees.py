@@ -11,7 +11,7 @@ from eight_models import NAMES, model_and_tokenizer
 from scipy.sparse.csgraph import minimum_spanning_tree, shortest_path
 from sklearn.linear_model import LogisticRegression
 
-from bertology_utils import stats, tree_probe
+from bertology_utils import pattern_network, stats, tree_probe
 from bertology_utils.annotation.annotators import Word
 from bertology_utils.attention.hooks import shape_of
 from bertology_utils.measurements import LEAST_WEIGHT, attention_trees, vector_trees
@@ -291,6 +291,39 @@ def test_a_table_by_layer_of_any_encoder_and_treebank(files, tiny_bert, tmp_path
             tree_probe(model, tokenizer, train, test, rank=rank)
     with pytest.raises(ValueError, match="training mode"):
         tree_probe(model.train(), tokenizer, train, test)
+
+
+@pytest.mark.parametrize("tag", ["_", ".", "X"])
+def test_punctuation_is_left_out_whatever_its_part_of_speech(files, tiny_bert, tag):
+    model, tokenizer = loaded(tiny_bert)
+    tables = []
+    for of_mark in ("PUNCT", tag):
+        for path in (paths := files()):
+            path.write_text("".join(
+                f"{one}\n9\t!\t!\t{of_mark}\t_\t_\t1\tpunct\t_\t_\n\n"
+                for one in path.read_text().strip().split("\n\n")
+            ))  # fmt: skip
+        tables.append(tree_probe(model, tokenizer, *paths).drop(columns="seconds"))
+    assert tables[0].equals(tables[1])
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_torchs_default_type_of_numbers_changes_nothing(files, tiny_bert, dtype):
+    (model, tokenizer), paths, trees = loaded(tiny_bert), files(), random_trees(10)
+
+    def results():
+        table = tree_probe(model, tokenizer, *paths).drop(columns="seconds")
+        types = {one.dtype for one in pattern_network().parameters()}
+        return table, train_probe(planted(trees), trees, 4, epochs=1), types
+
+    expected = results()
+    torch.set_default_dtype(dtype)
+    try:
+        table, probe, types = results()
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert table.equals(expected[0]) and (probe == expected[1]).all()
+    assert types == {torch.float32}
 
 
 @pytest.mark.parametrize("name", NAMES)

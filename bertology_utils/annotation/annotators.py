@@ -10,7 +10,7 @@ from itertools import accumulate, groupby, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..common import opened
+from ..common import listed, opened
 from ..corpora import GLUE, TASKS
 from ..glue import get_task
 from ..settings import parse_source
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 PARAGRAPH = ("newpar", "newdoc")  # comments at which one begins
-NEGATIVE = {("Polarity", "Neg"), ("PronType", "Neg")}  # in FEATS, of negative words
+UPOS = "NOUN PROPN VERB AUX ADJ ADV PRON DET ADP NUM CCONJ SCONJ PART INTJ SYM X PUNCT".split()
 # Do heads point along these? Labels of Universal Dependencies, and ClearNLP's where it has another.
 RELATIONS = {"nsubj": {"nsubj"}, "obj": {"obj", "dobj"}, "amod": {"amod"}, "det": {"det"}}
 _PROBE = "She reads the old letters."
@@ -41,10 +41,9 @@ class Word:
         lemma: its base form.
         start, end: the characters of the *text* that it takes up, ``end``
             excluded. A text can have several sentences.
-        upos: universal part of speech.
+        upos: universal part of speech; "_" for none.
         head: its head's place among the words of the sentence, from 0; -1 for the root.
         deprel: relation to its head.
-        negation: True for a negative word ("not", "nobody", "didn't" as one word).
         antecedent: place of the word that a pronoun refers to, in the same
             sentence; None where there is none, or none is known.
     """
@@ -56,7 +55,6 @@ class Word:
     upos: str
     head: int
     deprel: str
-    negation: bool = False
     antecedent: int | None = None
 
 
@@ -111,6 +109,20 @@ class Treebank:
         """How many sentences each kind of fault costs."""
         return dict(Counter(fault for _, fault in self.faults))
 
+    @property
+    def lacks_tags(self) -> str:
+        """Why its parts of speech say nothing: those of more than one word of a hundred are none of :data:`UPOS`; else empty."""
+        words = (word for parts in self.sentences.values() for one in parts for word in one.words)
+        tags = Counter(word.upos for word in words)
+        others = Counter({tag: count for tag, count in tags.items() if tag not in UPOS})
+        if 100 * others.total() <= tags.total():
+            return ""
+        most = ", ".join(f"{tag!r} {count} times" for tag, count in others.most_common(3))
+        return (
+            f"the column UPOS of {self.name} has other parts of speech than Universal Dependencies (NOUN,"
+            f" VERB, AUX …): {most}; have a tagger write these there"
+        )
+
     def faults_in_words(self) -> str:
         """Each kind of fault with its count and its first line, for messages; empty without faults."""
         first = {fault: line for line, fault in reversed(self.faults)}
@@ -160,7 +172,7 @@ def read(path: str | Path) -> Treebank:
 
 
 def sentences_of(path: str | Path, least: int = 0) -> Treebank:
-    """A treebank, refused where it has too few arcs.
+    """A treebank for a page, refused where it has too few arcs, or no parts of speech for rules to go by.
 
     Args:
         path: as of :func:`read`.
@@ -169,7 +181,7 @@ def sentences_of(path: str | Path, least: int = 0) -> Treebank:
 
     Raises:
         FileNotFoundError, ValueError: no such file, or as :func:`read`; or too few arcs, and how
-            many there are.
+            many there are; or parts of speech that say nothing.
     """
     bank = read(path)
     words = (word for (sentence,) in bank.sentences.values() for word in sentence.words)
@@ -184,6 +196,8 @@ def sentences_of(path: str | Path, least: int = 0) -> Treebank:
             + f"; of its sentences {bank.faults_in_words()}"
             * bool(bank.faults)
         )
+    if why := bank.lacks_tags:
+        raise ValueError(f"treebank={str(path)!r}: {why}")
     return bank
 
 
@@ -304,10 +318,9 @@ def _word(token: Token, span: tuple[int, int], count: int) -> Word:
         token["form"],
         token["lemma"] or "",
         *span,
-        token["upos"] or "X",
+        "PUNCT" if token["deprel"] == "punct" else token["upos"] or "_",
         int(token["head"]) - 1 if token["head"].isdecimal() else -1,
         token["deprel"] or "dep",
-        not NEGATIVE.isdisjoint((token["feats"] or {}).items()),
         int(antecedent) - 1 if known else None,
     )
 
@@ -329,19 +342,21 @@ def load_annotator(annotation: str, tasks: Iterable[str] = TASKS) -> Annotator:
         tasks: names of the tasks whose texts are wanted, for "gold".
 
     Raises:
-        ValueError: as :func:`bertology_utils.settings.parse_source` and :func:`read`; or the
-            pipeline lacks parts of speech or dependencies.
+        ValueError: as :func:`bertology_utils.settings.parse_source` and :func:`read`; or there are no
+            parts of speech, or no dependencies.
         FileNotFoundError: there is no such file or pipeline.
         ConnectionError: see :func:`bertology_utils.settings.parse_source`.
     """
     kind, place = parse_source("annotation", annotation)
     if kind == "gold":
         texts: dict[str, Annotated] = {}
-        for task in map(get_task, tasks):
+        for task in map(get_task, listed("tasks", tasks)):
             texts |= read(GLUE / task.folder / f"{Path(task.dev_file).stem}.conllu.gz").texts
         return _stored("gold", texts, antecedents=True)
     if kind == "conllu":
         bank = read(place)
+        if why := bank.lacks_tags:
+            raise ValueError(f"annotation={annotation!r}: {why}")
         antecedents = any(
             word.antecedent is not None
             for sentences in bank.texts.values()

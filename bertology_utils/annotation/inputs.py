@@ -5,12 +5,10 @@ Words are found through the tokenizer's offsets, never by searching for strings.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +23,10 @@ if TYPE_CHECKING:
 
 
 Positions = tuple[int, ...]
+LONGEST = 128  # wordpieces of a sentence of a treebank
+# Why one is left out.
+TOO_LONG = f"longer than {LONGEST} wordpieces"
+NOTHING_KEPT = "a word of which the tokenizer keeps nothing"
 # Footnote 6 of the paper.
 NEGATION_WORDS = (
     "neither nor not never none don't won't didn't hadn't haven't can't isn't wasn't shouldn't couldn't nothing nowhere"
@@ -59,10 +61,9 @@ class PlacedSentence:
 
     @property
     def written(self) -> tuple[int, ...]:
-        """Per word the number of its written word; "de" and "le" in "du" have one, as their characters are the same."""
-        spans = [(word.start, word.end) for word in self.words]
-        number = {span: at for at, span in enumerate(sorted(set(spans)))}
-        return tuple(number[span] for span in spans)
+        """Per word the number of its written word: words that share a wordpiece have one, as "de" and "le" in "du", "can" and "not"."""
+        apart = (set(one).isdisjoint(other) for one, other in itertools.pairwise(self.pieces))
+        return tuple(itertools.accumulate(apart, initial=0))
 
     @property
     def arcs(self) -> list[tuple[int, int, str]]:
@@ -104,15 +105,15 @@ class AnnotatedInput:
     negation: tuple[Positions, ...]
     lost: int
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """A hash of all of it, for keys of the cache: measurements of every model ask for it."""
-        return hashlib.sha256(repr(self).encode()).hexdigest()
-
     @property
     def length(self) -> int:
         """Wordpieces, special tokens included."""
         return len(self.ids)
+
+    @property
+    def unusable(self) -> str:
+        """Why it is left out where each word must be there; empty if each is."""
+        return TOO_LONG if self.length > LONGEST else NOTHING_KEPT if self.lost else ""
 
     @property
     def words(self) -> list[tuple[Word, Positions]]:
@@ -153,6 +154,15 @@ def annotate_inputs(
     encoded = encode(tokenizer, *texts, max_length=max_length, return_offsets_mapping=True)
     both = zip(zip(*texts, strict=True), zip(*by_field, strict=True), strict=True)
     return [_placed(encoded[at], *one, tokenizer) for at, one in enumerate(both)]
+
+
+def place_sentences(
+    sentences: Mapping[str, Annotated], tokenizer: PreTrainedTokenizerBase
+) -> dict[str, AnnotatedInput]:
+    """Annotated sentences by their text, among their wordpieces."""
+    known = Annotator("treebank", False, lambda texts: [sentences[text] for text in texts])
+    placed = annotate_inputs({"text": [*sentences]}, ["text"], tokenizer, None, known)
+    return dict(zip(sentences, placed, strict=True))
 
 
 def _placed(
@@ -223,7 +233,6 @@ def wordpieces(offsets: Sequence[tuple[int, int]], start: int, end: int) -> list
 # Labels of Universal Dependencies, and ClearNLP's where it has another.
 NOUNS, VERBS, PRONOUNS, PUNCTUATION = {"NOUN", "PROPN"}, {"VERB"}, {"PRON"}, {"PUNCT"}
 SUBJECTS = {"nsubj", "nsubj:pass", "nsubjpass"}
-LONGEST = 128  # wordpieces of a sentence of a treebank; longer ones are left out
 OBJECTS = {"obj", "dobj"}
 
 _WORDS: dict[str, Callable[[Word], bool]] = {

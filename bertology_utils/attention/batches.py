@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
-from ..common import device
+from ..common import device, listed
 from ..glue import Task
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def batches_of(
     """Batches of one's own texts.
 
     Args:
-        texts: strings, or pairs of strings.
+        texts: strings, or pairs of strings; one string is one text.
         tokenizer: the model's. It says where special tokens stand and which segment a token belongs
             to.
         labels: one number per text; None if there are none.
@@ -229,9 +229,8 @@ def batches_of(
 
 def _columns(texts: Sequence[str] | Sequence[tuple[str, str]]) -> list[list[str]]:
     """The first texts, and the second ones of pairs."""
-    if isinstance(texts, str):
-        raise TypeError("texts is one string; give a list of strings, or of pairs of strings")
-    rows = [text if isinstance(text, (tuple, list)) else (text,) for text in texts]
+    given = listed("texts", texts)
+    rows = [text if isinstance(text, (tuple, list)) else (text,) for text in given]
     if not rows:
         raise ValueError("no texts; give at least one")
     kinds = ("single", "a pair")
@@ -254,20 +253,27 @@ def _columns(texts: Sequence[str] | Sequence[tuple[str, str]]) -> list[list[str]
 
 
 def check_tokenizer(tokenizer: PreTrainedTokenizerBase, pairs: bool) -> None:
-    """Refuse a tokenizer that cannot make the inputs.
+    """Refuse a tokenizer that cannot make the inputs: what it does with two texts says so, not what it has.
 
     Raises:
-        ValueError: no padding token, or none that separates the texts of pairs.
+        ValueError: no padding token, [CLS] that it does not insert, or nothing that separates the
+            texts of pairs.
     """
     name = type(tokenizer).__name__
     if tokenizer.pad_token_id is None:
         raise ValueError(
             f"{name} has no padding token, so texts of several lengths make no batch; set tokenizer.pad_token"
         )
-    if pairs and tokenizer.sep_token_id is None:
+    (ids,) = encode(tokenizer, ["a"], ["b"])["input_ids"]
+    if tokenizer.cls_token_id not in (None, *ids):
         raise ValueError(
-            f"{name} has no separator, so the two texts of a pair cannot be told apart;"
-            " give single texts, or a tokenizer with a sep_token"
+            f"{name} has {tokenizer.cls_token} and does not insert it, so a classifier would read a word in its"
+            " place; set tokenizer.backend_tokenizer.post_processor to a TemplateProcessing"
+        )
+    if pairs and tokenizer.sep_token_id not in ids[:-1]:
+        raise ValueError(
+            f"{name} inserts no separator, so the two texts of a pair cannot be told apart; give single"
+            " texts, or a tokenizer with a sep_token and a post_processor that puts it there"
         )
 
 

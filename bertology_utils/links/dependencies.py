@@ -8,7 +8,7 @@ other word of the sentence to which it attends most.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,11 +17,18 @@ import numpy as np
 import torch
 import xarray as xr
 
-from ..annotation.annotators import RELATIONS, Annotator, Treebank, sentences_of, too_few_arcs
-from ..annotation.inputs import LONGEST, NOUNS, AnnotatedInput, PlacedSentence, annotate_inputs
+from ..annotation.annotators import RELATIONS, UPOS, Treebank, read, too_few_arcs
+from ..annotation.inputs import (
+    LONGEST,
+    NOUNS,
+    TOO_LONG,
+    AnnotatedInput,
+    PlacedSentence,
+    place_sentences,
+)
 from ..attention import Batch, observe
 from ..attention.batches import batches_of
-from ..common import head_name
+from ..common import head_name, listed
 from ..stats import luck
 
 if TYPE_CHECKING:
@@ -35,7 +42,7 @@ LEAST_EXAMPLES = 30  # sentences of a relation in either half
 FURTHEST = 10  # words; how far the fixed offsets reach
 # A rule points from a word at the nearest word of one part of speech, as Universal Dependencies has
 # them ("NOUN" with proper nouns), on one side or on either.
-TAGS = tuple("NOUN VERB AUX ADJ ADV PRON DET ADP NUM CCONJ SCONJ PART INTJ SYM X PUNCT".split())
+TAGS = tuple(tag for tag in UPOS if tag != "PROPN")
 SIDES = ("before", "after", "on either side")
 RULES = tuple(f"{tag} {side}" for tag in TAGS for side in SIDES)
 
@@ -244,13 +251,13 @@ def head_dependencies(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
     treebank: str | Path,
-    relations: Collection[str] = (),
+    relations: Iterable[str] = (),
     seed: int = 1,
 ) -> pd.DataFrame:
     """The head that points best along each dependency of a treebank, beside the best fixed distance (Clark et al., 2019).
 
     A head points from a word at the word of its sentence to which it attends most. Words that
-    share one written word, such as "de" and "le" in "du", share its wordpieces: they count as one
+    share a wordpiece, such as "de" and "le" in "du" or "can" and "not" in "cannot", count as one
     word, and arcs between them are left out. Head, distance and rule ("the nearest verb") are
     chosen on one half of the sentences and measured on the other, so that no luck of the choice is
     in the numbers. Sentences of more than :data:`LONGEST` wordpieces are left out.
@@ -260,7 +267,7 @@ def head_dependencies(
         tokenizer: its own, a fast one.
         treebank: a CoNLL-U file, plain or packed (.conllu.gz). Of a sentence that stands there
             twice, one counts.
-        relations: labels, such as "nsubj"; by default all that enough sentences of either half
+        relations: labels, such as "nsubj", or one of them; by default all that enough sentences of either half
             have, but no punctuation.
         seed: of the halving, of resampling and random signs.
 
@@ -270,7 +277,9 @@ def head_dependencies(
         that it, the best fixed distance and the best of :data:`RULES` find, with 95 % intervals over
         sentences; that distance in words, and that rule; and the p of the head beating either,
         corrected over all heads.
-        ``attrs["left out"]`` says by reason how many sentences, or arcs, are not measured.
+        ``attrs["left out"]`` says by reason how many sentences, or arcs, are not measured. Without
+        parts of speech as of Universal Dependencies a rule's columns are NaN, and ``attrs["rules"]``
+        says why.
 
     Raises:
         FileNotFoundError, ValueError: no such file, or it is not CoNLL-U; a relation that too few
@@ -278,7 +287,7 @@ def head_dependencies(
     """
     import pandas as pd
 
-    bank = sentences_of(treebank)
+    bank = read(treebank)
     inputs, left_out = inputs_of(bank, tokenizer)
     counts = Counter(label for one in inputs.values() for label in set(_labels(one)))
     most = sorted(counts, key=lambda label: (-counts[label], label))
@@ -286,6 +295,7 @@ def head_dependencies(
     if not enough:
         reason = f"no relation is in {2 * LEAST_EXAMPLES} of its sentences"
         raise ValueError(_too_small(bank, left_out, reason))
+    relations = listed("relations", relations)
     if few := [label for label in relations if label not in enough]:
         raise ValueError(
             f"{few[0]!r} is in {counts[few[0]]} sentences of {bank.name}, and {2 * LEAST_EXAMPLES} are"
@@ -303,6 +313,9 @@ def head_dependencies(
         ]
     )
     table.attrs["left out"] = left_out
+    if why := bank.lacks_tags:
+        table[[name for name in table if "rule" in name]] = np.nan
+        table.attrs["rules"] = f"not testable: {why}"
     return table
 
 
@@ -312,7 +325,7 @@ def inputs_of(
     """A treebank's sentences as inputs of a model, by their text, and what is left out.
 
     Args:
-        bank: from :func:`bertology_utils.annotation.annotators.sentences_of`.
+        bank: from :func:`bertology_utils.annotation.annotators.read`.
         tokenizer: the model's, a fast one.
         least: arcs that one of :data:`bertology_utils.annotation.annotators.RELATIONS` must have.
 
@@ -322,28 +335,21 @@ def inputs_of(
     Raises:
         ValueError: too few arcs are left.
     """
-    sentences = bank.sentences
-    known = Annotator(bank.name, False, lambda texts: [sentences[text] for text in texts])
-    placed = annotate_inputs({"text": list(sentences)}, ["text"], tokenizer, None, known)
+    placed = place_sentences(bank.sentences, tokenizer)
     left_out, inputs = Counter(bank.left_out), {}
-    for text, one in zip(sentences, placed, strict=True):
-        if one.length > LONGEST:
-            left_out[_TOO_LONG] += 1
-        elif one.lost:
-            left_out["a word of which the tokenizer keeps nothing"] += 1
+    for text, one in placed.items():
+        if one.unusable:
+            left_out[one.unusable] += 1
         else:
             inputs[text] = one
             heads = sum(word.head >= 0 for word, _ in one.words)
             if inside := heads - len(_labels(one)):
-                left_out["arcs inside a written word"] += inside
+                left_out["arcs between words that share a wordpiece"] += inside
     labels = (label for one in inputs.values() for label in _labels(one))
     if counted := too_few_arcs(labels, least):
         reason = f"left are {counted} dependencies, and {least} of one of them are wanted"
         raise ValueError(_too_small(bank, left_out, reason))
     return inputs, dict(left_out)
-
-
-_TOO_LONG = f"longer than {LONGEST} wordpieces"
 
 
 def _labels(annotated: AnnotatedInput) -> list[str]:
@@ -354,6 +360,6 @@ def _too_small(bank: Treebank, left_out: Mapping[str, int], reason: str) -> str:
     """The message about a treebank that leaves too little."""
     total = len(bank.sentences) + len(bank.faults)
     parts = [bank.faults_in_words(), reason]
-    if count := left_out.get(_TOO_LONG):
-        parts.insert(0, f"of its {total} sentences {count} are {_TOO_LONG}")
+    if count := left_out.get(TOO_LONG):
+        parts.insert(0, f"of its {total} sentences {count} are {TOO_LONG}")
     return f"{bank.name} is too small: {'; '.join(filter(None, parts))}"

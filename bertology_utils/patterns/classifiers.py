@@ -171,7 +171,7 @@ def load_network() -> PatternCNN:
     with safe_open(WEIGHTS, "pt") as file:
         network = PatternCNN(Design(**json.loads(file.metadata()["design"])))
         network.load_state_dict({name: file.get_tensor(name) for name in file.keys()})
-    return network.eval()
+    return network.float().eval()  # whatever torch's default is
 
 
 # The transparent alternative: logistic regression on statistics of a map. ---
