@@ -33,7 +33,7 @@ from .annotation.annotators import Annotator, Word, sentences_of
 from .annotation.inputs import LONGEST, PUNCTUATION, AnnotatedInput, Positions, annotate_inputs
 from .attention import attention_maps
 from .attention.batches import make_batches
-from .attention.hooks import check_eval, unwrap
+from .attention.hooks import check_eval, device_of, unwrap
 from .attention.maps import check_length
 
 if TYPE_CHECKING:
@@ -160,12 +160,13 @@ class Corpus:
         encoder = unwrap(model).base_model
         for batch in make_batches({"input_ids": [[*ids] for ids in self.ids]}, tokenizer):
             check_length(encoder, batch)
-            batch = batch.to(encoder.device)
+            batch = batch.to(device_of(encoder))
             if heads:
                 layers = attention_maps(encoder, batch)
             else:
                 with torch.inference_mode():
-                    layers = encoder(**batch.inputs, output_hidden_states=True).hidden_states
+                    how = {"output_hidden_states": True, "return_dict": True}
+                    layers = encoder(**batch.inputs, **how).hidden_states
             values = torch.stack([*layers], dim=1).float().cpu()  # (examples, layers, …)
             for row, index in enumerate(batch.index):
                 to = torch.zeros(len(self.pieces[index]), batch.mask.shape[1])
