@@ -24,7 +24,7 @@ from transformers import BertConfig, BertForSequenceClassification
 from bertology_utils import glue, models
 from bertology_utils.attention import Batch, batches
 from bertology_utils.disabling.sweep import reference_sweep, sweep
-from bertology_utils.glue import get_task, predictions
+from bertology_utils.glue import Task, get_task
 from bertology_utils.settings import parse_data, parse_model
 
 PADDED, EXAMPLES_PER_BATCH = 128, 32
@@ -88,6 +88,11 @@ def operations(config, lengths: np.ndarray) -> float:
     return total
 
 
+def answers(task: Task, logits: np.ndarray) -> np.ndarray:
+    """Labels' numbers, or scores of a regression; shape (…, examples)."""
+    return logits[..., 0] if task.is_regression else logits.argmax(axis=-1)
+
+
 def flat(found, part: str) -> np.ndarray:
     """One part of a sweep's outputs as (variants, examples, labels)."""
     values = getattr(found, part)
@@ -144,7 +149,7 @@ def main() -> None:
         )
         found["predictions that differ from the sweep's"][name] = [
             sum(
-                int((predictions(task, a) != predictions(task, b)).sum())
+                int((answers(task, a) != answers(task, b)).sum())
                 for part in ("baseline", "heads", "layers")
                 for a, b in zip(
                     flat(outputs[name], part), flat(outputs["sweep"], part), strict=True

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
 
 from .attention import Batch, attention_maps
-from .attention.hooks import shape_of
+from .attention.hooks import device_of, shape_of, unwrap
 
 
-def map_similarity(model: nn.Module, reference: nn.Module, batches: Iterable[Batch]) -> np.ndarray:
+def map_similarity(model: Any, reference: Any, batches: Iterable[Batch]) -> np.ndarray:
     """Cosine similarity of two models' flattened attention maps (§4.3).
 
     Args:
@@ -23,8 +23,14 @@ def map_similarity(model: nn.Module, reference: nn.Module, batches: Iterable[Bat
         Shape (examples, layers, heads), examples in the order of the data.
 
     Raises:
-        ValueError: models of different shapes, or no inputs.
+        ValueError: models of different shapes, one model given twice, or no inputs.
     """
+    model, reference = unwrap(model), unwrap(reference)
+    if set(model.base_model.parameters()) == set(reference.base_model.parameters()):
+        raise ValueError(
+            "both models are one and the same, which was changed in place (as PEFT does); compare with"
+            " a copy made before, by copy.deepcopy"
+        )
     if shape_of(model) != shape_of(reference):
         raise ValueError(
             "maps are compared head by head, and these models have (layers, heads) of"
@@ -33,7 +39,7 @@ def map_similarity(model: nn.Module, reference: nn.Module, batches: Iterable[Bat
     parts: list[np.ndarray] = []
     order: list[int] = []
     for batch in batches:
-        batch = batch.to(next(model.parameters()).device)
+        batch = batch.to(device_of(model))
         real = batch.mask[:, None, :, None]
         both = zip(attention_maps(model, batch), attention_maps(reference, batch), strict=True)
         alike = [

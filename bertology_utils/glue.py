@@ -35,7 +35,7 @@ COLUMNS = {
 }
 _MAX_SCORE = 5.0  # STS-B's labels run from 0 to 5
 Columns = dict[str, list[Any]]  # by name: texts, labels, or row numbers
-LEAST_DEV_ROWS = 4
+LEAST_ROWS = 4  # heads are chosen on one half of the rows and measured on the other
 
 
 @dataclass(frozen=True)
@@ -132,19 +132,6 @@ def parse_tasks(names: str) -> tuple[Task, ...]:
     return tuple(dict.fromkeys(chosen))
 
 
-def predictions(task: Task, logits: np.ndarray) -> np.ndarray:
-    """Predicted label ids, or scores for a regression.
-
-    Args:
-        task: the task.
-        logits: classifier outputs, shape (…, examples, ``task.num_labels``).
-
-    Returns:
-        Array of shape (…, examples).
-    """
-    return logits[..., 0] if task.is_regression else logits.argmax(axis=-1)
-
-
 def output_order(
     task: Task, id2label: Mapping[Any, str] | None, label2id: Mapping[str, Any] | None
 ) -> list[int]:
@@ -182,15 +169,6 @@ def output_order(
     return list(next((order for order in orders if order), ids))
 
 
-def plain_metric(task: Task) -> str:
-    """The metric that the paper averages over tasks: accuracy where there is one, else the correlation.
-
-    The paper's "average of 35.9 points" (§4.3) comes out of its Table 1 with
-    this choice, and not with F1 for MRPC and QQP.
-    """
-    return "accuracy" if "accuracy" in task.metrics else task.metrics[0]
-
-
 @dataclass(frozen=True)
 class DataSource:
     """A parsed ``data`` parameter.
@@ -210,9 +188,9 @@ def check_split(task: Task, split: str, source: DataSource) -> None:
     labels = read_table(task, path)["label"]
     if split == "train":
         check_labels(f"{path}: {task.title}", labels)
-    elif len(labels) < LEAST_DEV_ROWS:
+    elif len(labels) < LEAST_ROWS:
         why = "since heads are chosen on one half of them and tried on the other"
-        raise ValueError(f"{path}: {len(labels)} rows; at least {LEAST_DEV_ROWS} are needed, {why}")
+        raise ValueError(f"{path}: {len(labels)} rows; at least {LEAST_ROWS} are needed, {why}")
 
 
 def check_labels(what: str, labels: Sequence[float]) -> None:
@@ -342,14 +320,8 @@ def sample(rows: Dataset, count: int, seed: int) -> Dataset:
     """
     if not count or count >= len(rows):
         return rows
-    return rows.select(draw(len(rows), count, seed))
-
-
-def draw(of: int, count: int, seed: int) -> np.ndarray:
-    """Sorted positions of ``count`` of so many rows, drawn without replacement by ``seed``."""
-    if count >= of:
-        return np.arange(of)
-    return np.sort(np.random.default_rng(seed).choice(of, size=count, replace=False))
+    drawn = np.random.default_rng(seed).choice(len(rows), size=count, replace=False)
+    return rows.select(np.sort(drawn))
 
 
 def texts(task: Task, rows: Dataset) -> set[tuple[str, ...]]:

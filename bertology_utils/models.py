@@ -9,7 +9,7 @@ refused at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .common import one_of
+from .common import note, one_of
 from .glue import Task, get_task, output_order
 from .hub import hub_errors
 from .settings import ModelSource, parse_model
@@ -30,6 +30,12 @@ if TYPE_CHECKING:
 
 INITS = ("pretrained", "normal", "finetuned")
 NORMAL_STD = 0.02  # BERT's own initializer_range
+# Of regressions, and what brings their outputs to 0 to 1: this package's, GLUE's own, and logits.
+SCALES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "0 to 1": lambda outputs: outputs,
+    "0 to 5": lambda outputs: outputs / 5,
+    "logits": lambda outputs: outputs.sigmoid(),
+}
 # In training and prediction; measuring switches to its own. "sdpa" is faster and
 # rounds differently, so that trainings end in other last digits.
 ATTENTION = "eager"
@@ -207,8 +213,9 @@ def _load(
         torch.manual_seed(seed)
         if init != "finetuned":
             draw_normal(model, only_head=True)
-            if lacks_pooler:  # as E5's; what transformers drew hangs on its own seed
-                draw_normal(model.base_model.pooler)
+            pooler = getattr(model.base_model, "pooler", None)
+            if lacks_pooler and pooler:  # as E5's; what transformers drew hangs on its own seed
+                draw_normal(pooler)
         if init == "normal":
             draw_normal(model)
     return model.eval()
@@ -227,14 +234,12 @@ def _check_complete(
         part = key.removeprefix(f"{model.base_model_prefix}.").split(".")[0]
         return init == "finetuned" or part in parts
 
-    problems, kinds = (
-        [],
-        {"missing": "missing", "unexpected": "unexpected", "mismatched": "misshapen"},
-    )
-    for name, kind in kinds.items():
+    problems = []
+    for name in ("missing", "unexpected", "mismatched"):
         given = loading.get(f"{name}_keys") or ()
         keys = [key if isinstance(key, str) else key[0] for key in given]  # or with both shapes
         if wrong := sorted(filter(is_needed, keys)):
+            kind = "misshapen" if name == "mismatched" else name
             problems.append(f"{len(wrong)} {kind} ({', '.join(wrong[:3])}…)")
     if problems:
         what = "model, its classifier included," if init == "finetuned" else "encoder"
@@ -291,18 +296,52 @@ def predict_logits(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarr
 
     model = unwrap(model)
     check(model, batches)
-    device = next(model.parameters()).device
     with torch.inference_mode():
-        parts = [model(**batch.to(device).inputs).logits.double().cpu() for batch in batches]
+        parts = [outputs_of(model, batch).double().cpu() for batch in batches]
     logits = _in_order_of_data(parts, batches)
     if broken := (~np.isfinite(logits)).any(axis=1).sum():
         raise FloatingPointError(f"{broken} examples have NaN or infinite outputs")
     return logits
 
 
+def outputs_of(model: PreTrainedModel, batch: Batch) -> torch.Tensor:
+    """A classifier's outputs, (examples, labels), whether its configuration asks for a tuple or an object."""
+    from .attention.hooks import device_of
+
+    inputs = batch.to(device_of(model)).inputs
+    outputs: torch.Tensor = model(**inputs, return_dict=True).logits
+    return outputs
+
+
 def _in_order_of_data(parts: Sequence[torch.Tensor], batches: Sequence[Batch]) -> np.ndarray:
     order = np.argsort([index for batch in batches for index in batch.index])
     return np.concatenate([part.numpy() for part in parts])[order]
+
+
+def to_unit_scale(model: PreTrainedModel, batches: Sequence[Batch]) -> None:
+    """Let a regression answer from 0 to 1, in place; the scale that it has is the one on which it errs least.
+
+    Args:
+        model: a classifier of one output.
+        batches: with labels from 0 to 1.
+
+    Raises:
+        ValueError: on none of :data:`SCALES` its answers fit the labels.
+    """
+    import torch
+
+    outputs = torch.from_numpy(predict_logits(model, batches)[:, 0])
+    labels = _in_order_of_data([batch.labels for batch in batches], batches)  # type: ignore[misc]
+    errors = {name: np.square(to(outputs).numpy() - labels).mean() for name, to in SCALES.items()}
+    scale = min(errors, key=errors.__getitem__)
+    if errors[scale] > 1.25 * labels.var():  # worse than one answer to all rows
+        raise ValueError(
+            f"{type(model).__name__} answers {outputs.min():.2g} to {outputs.max():.2g}, which fits the labels on none of the"
+            f" scales {', '.join(SCALES)}; save it with its last layer scaled to 0 to 1"
+        )
+    if scale != "0 to 1":
+        note(f"{type(model).__name__} answers on the scale {scale}, which is brought to 0 to 1")
+        model.classifier.register_forward_hook(lambda *given: SCALES[scale](given[2]))
 
 
 def classifier_inputs(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarray:
@@ -311,7 +350,9 @@ def classifier_inputs(model: PreTrainedModel, batches: Sequence[Batch]) -> np.nd
     Raises:
         ValueError: see :func:`check`; or the model ends in no linear layer.
     """
-    last = _last_layer(model)
+    from .attention.hooks import unwrap
+
+    last = _last_layer(unwrap(model))
     if last is None:
         raise ValueError(f"{type(model).__name__} has no linear layer above its encoder")
     read: list[torch.Tensor] = []
@@ -335,9 +376,10 @@ def check(model: PreTrainedModel, batches: Sequence[Batch]) -> None:
 
     if not batches:
         raise ValueError("no examples to predict; give at least one batch")
-    if not (name := type(model).__name__).endswith("SequenceClassification"):
+    kinds = [kind.__name__ for kind in type(model).__mro__]
+    if not any(kind.endswith("SequenceClassification") for kind in kinds):
         advice = "load a model for sequence classification, such as with load_classifier"
-        raise ValueError(f"{name} has no classifier on top; {advice}")
+        raise ValueError(f"{kinds[0]} has no classifier on top; {advice}")
     for batch in batches:
         check_length(model, batch)
     check_eval(model)

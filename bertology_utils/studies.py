@@ -17,10 +17,9 @@ from . import corpora
 from .cache import file_sha256
 from .common import one_of
 from .e5 import LAYERS
-from .glue import Task, get_task, parse_tasks
+from .glue import LEAST_ROWS, Task, get_task, parse_tasks
 
 ALL = -1  # of a number of rows: as many as there are
-LEAST_ROWS = 4  # heads are chosen on one half of the rows and measured on the other
 KEPT = ("e5", "e5-again", "minilm")  # whose measurements are committed in results/
 STUDIES = tomllib.loads(Path(__file__).with_name("studies.toml").read_text(encoding="utf-8"))
 

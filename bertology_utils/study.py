@@ -50,6 +50,7 @@ RESULTS_VARIABLE = "BERTOLOGY_RESULTS"  # a folder that stands for results/
 MEASURED_VARIABLE = "BERTOLOGY_MEASURED"  # for what results/ does not keep; else runs/measured
 OUTPUT_VARIABLE = "BERTOLOGY_OUTPUT"  # where a page writes figures and claims; else runs/
 ROOT = Path(__file__).parents[1]
+SCALE_ROWS = 64  # by which the scale of a regression of one's own is told
 STARTS = {"pre-trained": "pretrained", "random": "normal"}  # as models call the same
 EXAMPLE = Path(__file__).with_name("example_classifier.safetensors")
 
@@ -339,14 +340,17 @@ class Study:
             cut: heads or layers that the run goes without; then it is fine-tuned by the study's recipe
                 even where a classifier is given for the task.
         """
-        from .models import load_classifier
+        from .models import load_classifier, to_unit_scale
         from .settings import ModelSource, check_fit, parse_model
 
         one = get_task(task)
         given = self.settings.checkpoint.get(one.name)
         if given and start == "pre-trained" and not cut:
             check_fit(one, parse_model(given), self._model)
-            return load_classifier(parse_model(given), one, "finetuned").to(device())
+            model = load_classifier(parse_model(given), one, "finetuned").to(device())
+            if one.is_regression:
+                to_unit_scale(model, self.batches(task, SCALE_ROWS))
+            return model
         folder = self._finetuned(task, run, start, cut)
         return load_classifier(ModelSource(task, str(folder)), one, "finetuned").to(device())
 

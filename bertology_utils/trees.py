@@ -33,7 +33,7 @@ from .annotation.annotators import Word, read
 from .annotation.inputs import PUNCTUATION, AnnotatedInput, Positions, place_sentences
 from .attention import attention_maps
 from .attention.batches import make_batches
-from .attention.hooks import check_eval, unwrap
+from .attention.hooks import check_eval, device_of, unwrap
 from .attention.maps import check_length
 
 if TYPE_CHECKING:
@@ -158,12 +158,13 @@ class Corpus:
         encoder = unwrap(model).base_model
         for batch in make_batches({"input_ids": [[*ids] for ids in self.ids]}, tokenizer):
             check_length(encoder, batch)
-            batch = batch.to(encoder.device)
+            batch = batch.to(device_of(encoder))
             if heads:
                 layers = attention_maps(encoder, batch)
             else:
                 with torch.inference_mode():
-                    layers = encoder(**batch.inputs, output_hidden_states=True).hidden_states
+                    how = {"output_hidden_states": True, "return_dict": True}
+                    layers = encoder(**batch.inputs, **how).hidden_states
             values = torch.stack([*layers], dim=1).float().cpu()  # (examples, layers, …)
             for row, index in enumerate(batch.index):
                 to = values.new_zeros(len(self.pieces[index]), batch.mask.shape[1])

@@ -11,10 +11,10 @@ from conftest import random_classifier
 from safetensors.torch import load_file, save_file
 
 from bertology_utils import __main__ as cli
-from bertology_utils import finetune
+from bertology_utils import finetune, load_classifier, sweep
 from bertology_utils.hub import BERT_BASE
 from bertology_utils.measurements import judge
-from bertology_utils.models import predict_logits
+from bertology_utils.models import classifier_inputs, predict_logits
 from bertology_utils.study import Study
 
 
@@ -86,3 +86,63 @@ def test_it_must_fit_the_task_and_the_model(tiny_bert, tiny_classifier, tmp_path
             call = call[:-3]
         assert cli.main(["check", "--only", "6", *call, "-p", "checkpoint", checkpoint]) == 2
         assert message in capsys.readouterr().err, (checkpoint, re.escape(message))
+
+
+def test_one_of_a_model_on_the_hub_is_not_tried(tiny_classifier, capsys):
+    call = ["check", "--only", "6", "-p", "model", "a/b", "-p", "tasks", "rte"]
+    assert cli.main([*call, "-p", "checkpoint", f"rte={tiny_classifier}"]) == 0
+    assert "not checked: the model a/b on the Hub" in capsys.readouterr().out
+
+
+# A regression's scale
+
+
+def regression(encoder, target, to):
+    """Save a classifier of STS-B that is fitted to the study's labels, brought to another scale."""
+    study = Study.of("small", "stsb", model=str(encoder))
+    model, batches = load_classifier(str(encoder), "stsb"), study.batches("STS-B", 64)
+    vectors = classifier_inputs(model, batches)
+    vectors = np.column_stack([vectors, np.ones(len(vectors))])
+    fitted, *_ = np.linalg.lstsq(vectors, to(study.labels("STS-B", 64)))
+    with torch.no_grad():
+        model.classifier.weight[0] = torch.from_numpy(fitted[:-1])
+        model.classifier.bias[0] = fitted[-1]
+    model.save_pretrained(target)
+    return model, batches
+
+
+def logit(labels):
+    clipped = labels.clip(0.03, 0.97)
+    return np.log(clipped / (1 - clipped))
+
+
+@pytest.mark.parametrize(
+    ("to", "back"),
+    [
+        (lambda labels: labels, lambda outputs: outputs),
+        (lambda labels: 5 * labels, lambda outputs: outputs / 5),
+        (logit, lambda outputs: 1 / (1 + np.exp(-outputs))),
+    ],
+    ids=["0 to 1", "0 to 5", "logits"],
+)
+def test_a_regression_answers_from_0_to_1_whatever_scale_it_was_trained_on(
+    tiny_bert, tmp_path, to, back, capsys
+):
+    raw, batches = regression(tiny_bert, tmp_path, to)
+    study = Study.of("small", "stsb", model=str(tiny_bert), checkpoint=f"stsb={tmp_path}")
+    expected, model = back(predict_logits(raw, batches)), study.classifier("STS-B")
+    np.testing.assert_allclose(predict_logits(model, batches), expected, atol=1e-6)
+    labels = study.labels("STS-B", 64)
+    assert judge(expected, labels)["loss"].mean() < 0.8 * labels.var()
+    found = sweep(model, batches)  # the fast way as well
+    assert "not known to the fast sweep" not in capsys.readouterr().err
+    np.testing.assert_allclose(found.baseline, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("to", [lambda labels: 100 * labels, lambda labels: -labels])
+def test_a_regression_on_no_known_scale_is_refused_by_check(tiny_bert, tmp_path, to, capsys):
+    regression(tiny_bert, tmp_path, to)
+    call = ["check", "--only", "6", "-p", "study", "small", "-p", "tasks", "stsb"]
+    call += ["-p", "model", str(tiny_bert), "-p", "checkpoint", f"stsb={tmp_path}"]
+    assert cli.main(call) == 2
+    assert "fits the labels on none of the scales 0 to 1, 0 to 5, logits" in capsys.readouterr().err

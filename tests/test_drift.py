@@ -1,12 +1,14 @@
 """§4.3: similarity of maps against a plain reading of its definition."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
 from conftest import batches_of_rows, loaded, make_bert, make_rows
 from precision import forward_tolerance
 
-from bertology_utils import map_similarity
+from bertology_utils import load_classifier, map_similarity
 from bertology_utils.glue import TASKS
 
 TASK = TASKS["rte"]
@@ -48,7 +50,23 @@ def test_similarity_equals_the_plain_definition_whatever_is_padded(two_models, p
     expected = [plain_similarity(before, after, tokenizer, row) for row in make_rows(TASK, 12)]
     np.testing.assert_allclose(there, expected, atol=2 * forward_tolerance(after))
     np.testing.assert_allclose(map_similarity(after, before, batches), there, rtol=1e-12)
-    np.testing.assert_allclose(map_similarity(after, after, batches), 1, rtol=1e-12)
+    same = copy.deepcopy(after)
+    np.testing.assert_allclose(map_similarity(after, same, batches), 1, rtol=1e-12)
+
+
+def test_a_model_is_not_compared_with_itself(two_models, tiny_classifier):
+    (model, other), tokenizer = two_models
+    batches = batches_of_rows(TASK, 4, tokenizer)
+    classifier = load_classifier(str(tiny_classifier), "rte", "finetuned")
+    for one, same in (
+        (model, model),
+        (model, torch.nn.DataParallel(model)),
+        (classifier, classifier.bert),
+    ):
+        with pytest.raises(ValueError, match="one and the same.*compare with a copy made before"):
+            map_similarity(one, same, batches)
+    other.embeddings = model.embeddings  # frozen, for example; the rest is its own
+    assert map_similarity(model, other, batches).min() < 1
 
 
 def test_models_of_other_shapes_and_no_inputs_are_refused(two_models, tmp_path):
@@ -59,4 +77,4 @@ def test_models_of_other_shapes_and_no_inputs_are_refused(two_models, tmp_path):
         with pytest.raises(ValueError, match="compare models of the same shape"):
             map_similarity(model, other, batches)
     with pytest.raises(ValueError, match="give at least one batch"):
-        map_similarity(model, model, [])
+        map_similarity(model, copy.deepcopy(model), [])

@@ -14,7 +14,7 @@ from plain import score
 
 from bertology_utils import cache, finetune, models, studies
 from bertology_utils.attention.batches import make_batches, tokenize
-from bertology_utils.glue import TASKS, predictions
+from bertology_utils.glue import TASKS
 from bertology_utils.models import predict_logits
 from bertology_utils.settings import ModelSource, parse_model
 from bertology_utils.studies import Recipe
@@ -57,7 +57,8 @@ def test_learns_what_the_first_word_gives_away(tiny_bert, task):
     rows = make_rows(job.task, 120, seed=9)
     logits = predict_logits(model, make_batches(tokenize(rows, job.task, tokenizer, 32), tokenizer))
     labels = np.array(rows["label"][:])
-    found, *_ = score(job.task, predictions(job.task, logits), labels).values()
+    answers = logits[:, 0] if task == "stsb" else logits.argmax(axis=-1)
+    found, *_ = score(job.task, answers, labels).values()
     assert found > (0.5 if task == "stsb" else 0.8)
 
 

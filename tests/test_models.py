@@ -2,16 +2,29 @@
 
 import json
 import shutil
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from conftest import random_classifier
 from eight_models import NAMES, PAIRS, model_and_tokenizer
 from hub_server import BERT
 from safetensors.torch import load_file, save_file
+from transformers import BertForSequenceClassification
 
-from bertology_utils import attention_maps, batches_of, models, observe, settings, sweep
+from bertology_utils import (
+    attention_maps,
+    batches_of,
+    disable_heads,
+    models,
+    observe,
+    settings,
+    sweep,
+)
 from bertology_utils.glue import TASKS
+from bertology_utils.pruning import importance
 from bertology_utils.settings import parse_model
 
 
@@ -299,3 +312,145 @@ def test_a_new_classification_layer_normalises_as_before(tmp_path):
     model = models.load_classifier(str(tmp_path), "rte", seed=1)
     assert (model.head.norm.weight == 1).all()
     assert np.ptp(models.predict_logits(model, batches_of(PAIRS, tokenizer)), axis=0).min() > 0
+
+
+# Around, beside and behind a model.
+
+
+def importance_of(model, batches):
+    labelled = [
+        replace(one, labels=torch.zeros(len(one.index), dtype=torch.long)) for one in batches
+    ]
+    return importance(model, labelled)
+
+
+def maps_by_norm(model, batches):
+    return torch.stack(attention_maps(model, batches[0], "norm")).numpy()
+
+
+def without_a_head(model, batches):
+    with disable_heads(model, [(0, 1)]):
+        return models.predict_logits(model, batches)
+
+
+CALLS = {
+    "predictions": models.predict_logits,
+    "inputs of the classifier": models.classifier_inputs,
+    "maps by norm": maps_by_norm,
+    "a head disabled": without_a_head,
+    "all heads": lambda model, batches: sweep(model, batches).heads,
+    "means": lambda model, batches: sweep(model, batches, "mean").heads,
+    "importance": importance_of,
+}
+
+
+class Around(torch.nn.Module):
+    """A wrapper as PEFT's, of a method that changes layers, or adds tokens."""
+
+    def __init__(self, model, method, **more):
+        super().__init__()
+        self.base_model = torch.nn.ModuleDict({"model": model})
+        self.peft_config = {"default": SimpleNamespace(peft_type=method, **more)}
+
+    def get_base_model(self):
+        return self.base_model["model"]
+
+
+class CrossEncoder(torch.nn.Module):
+    """A wrapper as that of sentence-transformers, which squeezes outputs to 0 to 1."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.inside, self.config = model, model.config
+
+
+@pytest.fixture
+def pair(tiny_classifier):
+    """A classifier far from uniform attention, and inputs."""
+    model = random_classifier(tiny_classifier, "rte")
+    return model, one_batch(models.load_tokenizer(str(tiny_classifier)))
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_wrappers_that_add_nothing_are_taken_off(pair, call):
+    model, batches = pair
+    for wrapped in (
+        torch.nn.DataParallel(model),
+        Around(model, "LORA"),
+        torch.nn.DataParallel(Around(model, "IA3")),
+    ):
+        np.testing.assert_array_equal(call(wrapped.eval(), batches), call(model, batches))
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_what_is_more_than_a_model_of_transformers_is_refused_by_name(pair, call):
+    model, batches = pair
+    for given, name, inside in (
+        (CrossEncoder(model), "CrossEncoder", "'inside'"),
+        (Around(model, "PROMPT_TUNING"), "Around", "'base_model.model'"),
+        (Around(model, "LORA", alora_invocation_tokens=[1]), "Around", "'base_model.model'"),
+        (torch.nn.DataParallel(CrossEncoder(model)), "CrossEncoder", "'inside'"),
+        ("bert", "str", "one of these"),
+    ):
+        with pytest.raises(ValueError, match=f"^{name} is no model of transformers.*{inside}"):
+            call(given, batches)
+
+
+class Prompted(BertForSequenceClassification):
+    """A model of one's own that puts two tokens before the input."""
+
+    def forward(self, input_ids, attention_mask, **others):
+        embedded = self.bert.embeddings.word_embeddings(input_ids)
+        before = embedded[:, :2], attention_mask[:, :2]
+        inputs = torch.cat([before[0], embedded], dim=1)
+        mask = torch.cat([before[1], attention_mask], dim=1)
+        return super().forward(inputs_embeds=inputs, attention_mask=mask)
+
+
+def test_maps_of_more_tokens_than_the_input_has_are_refused(pair):
+    model, batches = pair
+    prompted = Prompted(model.config).eval()
+    tokens = batches[0].mask.shape[1]
+    for call in (maps_by_norm, lambda *given: observe(*given, {})):
+        with pytest.raises(ValueError, match=f"Prompted shows maps of {tokens + 2} tokens where"):
+            call(prompted, batches)
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_a_model_may_answer_with_a_tuple(pair, call):
+    model, batches = pair
+    expected = call(model, batches)
+    model.config.return_dict = False
+    np.testing.assert_array_equal(call(model, batches), expected)
+
+
+@pytest.mark.parametrize("name", CALLS.keys() - {"importance"})  # gradients need weights in place
+@pytest.mark.parametrize("away", ["", "bert.embeddings", "bert.encoder.layer.1"])
+def test_weights_may_wait_on_the_disk(pair, name, away, tmp_path):
+    accelerate = pytest.importorskip("accelerate")
+    (model, batches), call = pair, CALLS[name]
+    expected = call(model, batches)
+    if away:
+        parts = ["bert.embeddings", "bert.pooler", "classifier"]
+        parts += [f"bert.encoder.layer.{at}" for at in range(3)]
+        places = {part: "disk" if part == away else "cpu" for part in parts}
+        waiting = accelerate.dispatch_model(model, places, main_device="cpu", offload_dir=tmp_path)
+    else:
+        waiting = accelerate.disk_offload(model, tmp_path, execution_device=torch.device("cpu"))
+    assert any(part.is_meta for part in waiting.parameters())
+    np.testing.assert_allclose(call(waiting, batches), expected, atol=1e-6)
+
+
+def test_a_model_without_weights_is_refused(pair):
+    model, batches = pair
+    with pytest.raises(ValueError, match="BertForSequenceClassification has no weights"):
+        models.predict_logits(model.to("meta"), batches)
+
+
+def test_a_class_of_ones_own_that_inherits_from_a_classifier_is_one(pair):
+    model, batches = pair
+    own = type("Mine", (type(model),), {})(model.config).eval()
+    own.load_state_dict(model.state_dict())
+    np.testing.assert_array_equal(
+        models.predict_logits(own, batches), models.predict_logits(model, batches)
+    )

@@ -2,13 +2,14 @@
 
 import copy
 
+import numpy as np
 import pytest
 import torch
 from eight_models import NAMES, PAIRS, model_and_tokenizer
 from transformers import BertConfig, BertModel
 
-from bertology_utils import Batch, attention_maps, batches_of, observe
-from bertology_utils.attention import ByNorm, vectors, weighed
+from bertology_utils import Batch, attention_maps, batches_of, observe, sweep
+from bertology_utils.attention import ByNorm, head_weights, vectors, weighed
 from bertology_utils.attention import norms as value_norms
 from bertology_utils.attention.hooks import attention_hooks
 
@@ -173,3 +174,80 @@ def test_vectors_are_those_of_a_plain_reading():
     model, batch = tiny(), as_batch(IDS, KINDS)
     for own, f in zip(vectors(model, batch), plain_vectors(model, batch), strict=True):
         torch.testing.assert_close(own[0], f, rtol=0, atol=1e-6)
+
+
+# Layers whose weights are no numbers to multiply by.
+
+
+class Int8(torch.nn.Linear):
+    """Codes in the weight, and a scale of each row beside them, as bitsandbytes has it."""
+
+    def __init__(self, linear):
+        super().__init__(linear.in_features, linear.out_features)
+        weight = linear.weight.detach()
+        self.register_buffer("scale", weight.abs().amax(dim=1, keepdim=True) / 127)
+        codes = torch.round(weight / self.scale).to(torch.int8)
+        self.weight, self.bias = torch.nn.Parameter(codes, requires_grad=False), linear.bias
+
+    def numbers(self):
+        return self.weight * self.scale
+
+    def forward(self, x):
+        return torch.nn.functional.linear(x, self.numbers(), self.bias)
+
+
+class Packed(torch.nn.Module):
+    """Two codes of four bits in a byte; no class of torch's."""
+
+    def __init__(self, linear):
+        super().__init__()
+        self.in_features, self.out_features = linear.in_features, linear.out_features
+        weight = linear.weight.detach()
+        self.register_buffer("scale", weight.abs().amax() / 7)
+        codes = (torch.round(weight / self.scale) + 8).to(torch.uint8)
+        self.register_buffer("weight", codes[:, ::2] * 16 + codes[:, 1::2])
+        self.bias = linear.bias
+
+    def numbers(self):
+        pairs = torch.stack([self.weight // 16, self.weight % 16], dim=2).flatten(1)
+        return (pairs.float() - 8) * self.scale
+
+    forward = Int8.forward
+
+
+class LowRank(torch.nn.Linear):
+    """An update beside the weights, as PEFT's LoRA; and no bias."""
+
+    def __init__(self, linear):
+        super().__init__(linear.in_features, linear.out_features, bias=False)
+        self.weight = linear.weight
+        self.update = torch.nn.Linear(linear.in_features, linear.out_features, bias=False)
+
+    def numbers(self):
+        return self.weight + self.update.weight
+
+    forward = Int8.forward
+
+
+@pytest.mark.parametrize("kind", [Int8, Packed, LowRank])
+def test_weights_that_are_codes_are_read_as_the_numbers_that_they_stand_for(kind):
+    """Where the heads' output is projected, and where their queries, keys and values are."""
+    model, tokenizer = copy.deepcopy(model_and_tokenizer("BERT"))
+    plain, (batch,) = copy.deepcopy(model), batches_of(PAIRS, tokenizer)
+    for one, other in zip(model.bert.encoder.layer, plain.bert.encoder.layer, strict=True):
+        for name in ("self.query", "output.dense"):
+            coded = kind(one.attention.get_submodule(name)).eval()
+            one.attention.set_submodule(name, coded)
+            linear = other.attention.get_submodule(name)
+            linear.weight.data = coded.numbers().detach()
+            if coded.bias is None:
+                linear.bias.data.zero_()
+    for ours, theirs in zip(
+        attention_maps(model, batch, "norm"), attention_maps(plain, batch, "norm"), strict=True
+    ):
+        torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=0)
+    torch.testing.assert_close(vectors(model, batch), vectors(plain, batch), atol=1e-5, rtol=0)
+    ours, theirs = (head_weights(one, 1, 2) for one in (model, plain))
+    torch.testing.assert_close(ours, theirs, atol=1e-6, rtol=0)
+    found, expected = (sweep(one, [batch]).heads for one in (model, plain))
+    np.testing.assert_allclose(found, expected, atol=1e-5)

@@ -4,16 +4,19 @@ import gzip
 import io
 import json
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import safetensors.numpy
+import transformers
 from conftest import conllu, python
 
 from bertology_utils import __main__ as cli
 from bertology_utils import common, run
 from bertology_utils.corpora import GLUE as EMBEDDED
 from bertology_utils.run import convert
+from bertology_utils.settings import parse_model
 
 WRONG = {
     "--only 6 -p study e6": "unknown study 'e6'; choose one of: e5, e5-again, minilm",
@@ -184,6 +187,78 @@ def test_a_damaged_model_folder_is_refused_by_the_files_name(
     (tmp_path / "model.safetensors").write_bytes(weights)
     assert cli.main(["check", "--only", "6", "-p", "model", str(tmp_path)]) == 2
     assert f"{tmp_path}/{message}" in capsys.readouterr().err
+
+
+# What a run would refuse of a model, hours later.
+
+SMALL = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4}
+SMALL |= {"intermediate_size": 48}
+GPT = {"n_embd": 32, "n_layer": 3, "n_head": 4}
+
+
+def saved(folder, tokenizer, name, **sizes):
+    """A tiny model of a class of transformers, and a tokenizer beside it."""
+    kind = getattr(transformers, name)
+    model = kind(kind.config_class(vocab_size=len(tokenizer), **sizes))
+    model.save_pretrained(folder, max_shard_size="2MB")
+    tokenizer.save_pretrained(folder)
+    return ["check", "-p", "model", str(folder), "--only"]
+
+
+@pytest.mark.parametrize("only", ["1,3,6", "8"])
+@pytest.mark.parametrize(
+    ("name", "sizes", "message"),
+    [
+        ("DebertaV2Model", SMALL, "does not go through transformers' attention interface"),
+        ("GPT2Model", GPT, "is a decoder"),
+        ("FNetModel", {"hidden_size": 32, "num_hidden_layers": 2}, "has no attention heads"),
+    ],
+)
+def test_an_architecture_that_cannot_be_measured_is_not_called_ready(
+    tmp_path, tokenizer, only, name, sizes, message, capsys
+):
+    assert cli.main([*saved(tmp_path, tokenizer, name, **sizes), only]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_model_whose_pooler_is_missing_is_ready(tmp_path, tokenizer):
+    assert cli.main([*saved(tmp_path, tokenizer, "BertForMaskedLM", **SMALL), "1,6,8"]) == 0
+
+
+def cut_off(index):
+    index.write_text(index.read_text()[:50])
+
+
+def of_another_model(index):
+    tensors = {"other": np.zeros(2, np.float32)}
+    safetensors.numpy.save_file(tensors, max(index.parent.glob("*-of-*")))
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda index: max(index.parent.glob("*-of-*")).unlink(), "names tensors that are not in"),
+        (of_another_model, "names tensors that are not in the folder, of model-00002-of"),
+        (cut_off, "index.json describes no model: JSONDecodeError"),
+    ],
+)
+def test_weights_of_several_files_that_are_not_whole_are_refused(
+    tmp_path, tokenizer, damage, message, capsys
+):
+    call = saved(tmp_path, tokenizer, "BertModel", **SMALL)
+    parse_model(str(tmp_path))
+    damage(tmp_path / "model.safetensors.index.json")
+    assert cli.main([*call, "6"]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_training_rows_are_read_for_a_checkpoint_too(sst2, tiny_bert, tiny_classifier, capsys):
+    """A study draws the rows that it measures from those that are left."""
+    rows = sst2(40)
+    (Path(rows[-1].removeprefix("folder:")) / "SST-2" / "train.tsv").unlink()
+    call = ["check", "--only", "6", "-p", "model", str(tiny_bert), *rows]
+    assert cli.main([*call, "-p", "checkpoint", f"sst2={tiny_classifier}"]) == 2
+    assert "missing file" in capsys.readouterr().err
 
 
 def test_paths_mean_the_same_in_the_kernel(tmp_path, monkeypatch):

@@ -199,6 +199,7 @@ def shape_of(model: PreTrainedModel) -> tuple[int, int]:
     Raises:
         ValueError: its configuration names none.
     """
+    model = unwrap(model)
     layers, heads = (
         getattr(model.config, name, None) for name in ("num_hidden_layers", "num_attention_heads")
     )
@@ -210,16 +211,69 @@ def shape_of(model: PreTrainedModel) -> tuple[int, int]:
     return layers, heads
 
 
+# Methods of PEFT that change a model's own layers, and nothing around it.
+_IN_LAYERS = set("LORA ADALORA IA3 LOHA LOKR OFT BOFT VERA".split())
+
+
 def unwrap(model: Any) -> PreTrainedModel:
-    """The model inside what ``torch.compile`` or data parallelism has wrapped around it.
+    """The model inside what ``torch.compile``, data parallelism or PEFT has wrapped around it.
 
     A wrapper hides the model's class, its configuration and its attention, and its copies on other
     devices could not be observed.
+
+    Raises:
+        ValueError: no model of transformers, or one in a wrapper that does more than the model.
     """
-    wrappers = (nn.DataParallel, nn.parallel.DistributedDataParallel)
-    while isinstance(model, wrappers) or hasattr(model, "_orig_mod"):
-        model = model.module if isinstance(model, wrappers) else model._orig_mod
+    from transformers import PreTrainedModel
+
+    while not isinstance(model, PreTrainedModel):
+        adapters = [*getattr(model, "peft_config", {}).values()]
+        if isinstance(model, (nn.DataParallel, nn.parallel.DistributedDataParallel)):
+            model = model.module
+        elif hasattr(model, "_orig_mod"):
+            model = model._orig_mod
+        elif adapters and all(
+            one.peft_type in _IN_LAYERS and not getattr(one, "alora_invocation_tokens", None)
+            for one in adapters
+        ):
+            model = model.get_base_model()
+        else:
+            parts: Any = getattr(model, "named_modules", dict)()
+            inside = [name for name, part in parts if isinstance(part, PreTrainedModel)]
+            instead = f"the one inside, .get_submodule({inside[0]!r})" if inside else "one of these"
+            raise ValueError(
+                f"{type(model).__name__} is no model of transformers, and what it adds to one (virtual tokens, pooling, a"
+                f" scale of its outputs) would be left out; give {instead}"
+            )
     return model
+
+
+def device_of(model: nn.Module) -> torch.device:
+    """Where a model takes its inputs, though its weights may wait on the disk (``device_map``)."""
+    hooks = (getattr(module, "_hf_hook", None) for module in model.modules())
+    brought_to = (getattr(hook, "execution_device", None) for hook in hooks)
+    devices = (one for one in brought_to if one is not None)
+    device = torch.device(next(devices, next(model.parameters()).device))
+    if device.type == "meta":
+        raise ValueError(f"{type(model).__name__} has no weights: they are on the device 'meta'")
+    return device
+
+
+def weight_and_bias(linear: Any, like: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Matrix (out, in) and bias of a linear layer of any class; its inputs are on the device of ``like``.
+
+    Another class than torch's may keep codes, or an update beside its weights, so they are what it
+    makes of unit vectors and of zero.
+    """
+    kept = getattr(linear, "weight", None)
+    if type(linear) is nn.Linear and type(kept) is nn.Parameter and kept.device.type != "meta":
+        bias = kept.new_zeros(len(kept)) if linear.bias is None else linear.bias
+        return kept.detach(), bias.detach()
+    kinds = [one.dtype for one in linear.parameters() if one.is_floating_point()]
+    unit = torch.eye(linear.in_features, device=like.device, dtype=(*kinds, like.dtype)[0])
+    with torch.no_grad():
+        bias = linear(torch.zeros_like(unit[0]))
+        return (linear(unit) - bias).T, bias
 
 
 def check_eval(model: nn.Module) -> None:
@@ -363,6 +417,7 @@ def head_weights(
         ValueError: no such layer or head, or a model that is laid out otherwise.
     """
     check_heads(model, [(layer, head)])
+    model = unwrap(model)
     try:
         attention = model.base_model.encoder.layer[layer].attention.self
         parts = {name: getattr(attention, name) for name in ("query", "key", "value")}
@@ -372,8 +427,6 @@ def head_weights(
             " here; BERT, RoBERTa and ELECTRA can, and attention_maps reads the maps of any other"
         ) from None
     size = parts["query"].out_features // model.config.num_attention_heads
-    rows = slice(head * size, (head + 1) * size)
-    return {
-        name: (linear.weight.detach()[rows], linear.bias.detach()[rows])
-        for name, linear in parts.items()
-    }
+    rows, like = slice(head * size, (head + 1) * size), torch.empty(0, device=device_of(model))
+    whole = {name: weight_and_bias(linear, like) for name, linear in parts.items()}
+    return {name: (weight[rows], bias[rows]) for name, (weight, bias) in whole.items()}

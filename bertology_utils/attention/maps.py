@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from .batches import Batch, Measurement, begin
-from .hooks import Observer, attention_hooks, unwrap
+from .hooks import Observer, attention_hooks, device_of, unwrap
 from .norms import weighed
 
 if TYPE_CHECKING:
@@ -51,7 +51,16 @@ def check_length(model: PreTrainedModel, batch: Batch) -> None:
 def _forward(model: PreTrainedModel, batch: Batch, visit: Observer) -> torch.Tensor:
     """One forward pass; ``visit(layer, maps)`` is called at each layer. Returns the model's first output."""
     check_length(model, batch)
-    with torch.inference_mode(), attention_hooks(model, observe=visit):
+
+    def visit_sized(layer: int, maps: torch.Tensor) -> None:
+        if maps.shape[3] != (tokens := batch.mask.shape[1]):
+            raise ValueError(
+                f"{type(model).__name__} shows maps of {maps.shape[3]} tokens where the input has {tokens}, so that no cell"
+                " can be named; give a model without virtual tokens"
+            )
+        visit(layer, maps)
+
+    with torch.inference_mode(), attention_hooks(model, observe=visit_sized):
         return model(**batch.inputs)[0]
 
 
@@ -107,7 +116,7 @@ def observe(
             or was fed before.
     """
     model = unwrap(model)
-    device = next(model.parameters()).device
+    device = device_of(model)
     for name, measurement in measurements.items():
         _use(name, measurement)
     with ExitStack() as attached:

@@ -19,7 +19,7 @@ from torch import nn
 
 from ..common import ATTENTIONS, one_of
 from .batches import Batch, Measurement, begin
-from .hooks import attention_hooks, unwrap
+from .hooks import attention_hooks, unwrap, weight_and_bias
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 _OUTPUTS = ("out_lin", "dense", "Wo", "o_proj", "out_proj")
 
 
-def output_projections(model: PreTrainedModel) -> dict[int, nn.Linear]:
+def output_projections(model: PreTrainedModel) -> dict[int, Any]:
     """The linear layer behind the heads of every attention module, by the module's identity.
 
     In BERT's naming it stands beside the module that attends (BERT, RoBERTa,
     ELECTRA, multilingual BERT), in others inside it (DistilBERT, ALBERT, ModernBERT).
     """
-    projections: dict[int, nn.Linear] = {}
+    projections: dict[int, Any] = {}
     for module in model.modules():
         inner = getattr(module, "self", None)
         behind = getattr(getattr(module, "output", None), "dense", None)
-        if isinstance(inner, nn.Module) and isinstance(behind, nn.Linear):
+        if isinstance(inner, nn.Module) and hasattr(behind, "in_features"):
             projections[id(inner)] = behind
         parts = (getattr(module, name, None) for name in _OUTPUTS)
-        own = [part for part in parts if isinstance(part, nn.Linear)]
+        own = [part for part in parts if hasattr(part, "in_features")]
         if len(own) == 1:
             projections.setdefault(id(module), own[0])
     return projections
@@ -72,11 +72,12 @@ class ValueNorms:
         """Take in a layer's values, shape (examples, heads, tokens, head size); see ``attention_hooks``."""
         projection = self.behind(module, values)
         if id(projection) not in self._factors:
-            self._factors[id(projection)] = head_factors(projection.weight, values.shape[1])
+            weight, _ = weight_and_bias(projection, values)
+            self._factors[id(projection)] = head_factors(weight, values.shape[1])
         self.vectors = values @ self._factors[id(projection)].transpose(1, 2)
         self.lengths = self.vectors.norm(dim=3)
 
-    def behind(self, module: nn.Module, values: torch.Tensor) -> nn.Linear:
+    def behind(self, module: nn.Module, values: torch.Tensor) -> Any:
         """The output projection behind an attention module; raises ValueError if there is none of its size."""
         projection = self._projections.get(id(module))
         if projection is None or projection.in_features != values.shape[1] * values.shape[3]:
@@ -139,7 +140,8 @@ def vectors(model: PreTrainedModel, batch: Batch) -> list[torch.Tensor]:
 
     def see(layer: int, module: nn.Module, values: torch.Tensor) -> None:
         # (heads, hidden, head size)
-        weights = _by_head(norms.behind(module, values).weight, values.shape[1])
+        weight, _ = weight_and_bias(norms.behind(module, values), values)
+        weights = _by_head(weight, values.shape[1])
         by_layer.append(values @ weights.transpose(1, 2).to(values.dtype))
 
     with torch.inference_mode(), attention_hooks(model, observe_values=see):

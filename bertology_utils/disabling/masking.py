@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from ..attention import Batch
-from ..attention.hooks import attention_hooks, check_heads, shape_of, unwrap
+from ..attention.hooks import attention_hooks, check_heads, device_of, shape_of, unwrap
 from ..common import Head, one_of
 from ..models import predict_logits
 
@@ -125,7 +125,7 @@ def mean_outputs(model, batches: Sequence[Batch]) -> torch.Tensor:
     """Each head's output before the projection, mean over all tokens of the data; shape (layers, heads, head size)."""
     layers, heads = shape_of(model)
     sums: dict[int, torch.Tensor] = {}
-    tokens, device, real = 0, next(model.parameters()).device, torch.empty(0)
+    tokens, device, real = 0, device_of(model), torch.empty(0)
 
     def add(layer: int, context: torch.Tensor) -> torch.Tensor:
         summed = context.flatten(2)[real].sum(dim=0).double().cpu()

@@ -26,7 +26,7 @@ import torch
 from torch.nn import functional
 
 from ..attention import Batch
-from ..attention.hooks import is_edited, shape_of, unwrap
+from ..attention.hooks import device_of, is_edited, shape_of, unwrap
 from ..common import note, track
 from ..models import check, predict_logits
 from .masking import Instead, logits_without, replacement
@@ -142,10 +142,10 @@ def pieces_of(model, batches: Sequence[Batch]) -> Pieces | None:
     why = "has heads that are disabled already"
     if not is_edited(model):
         why = "is not known to the fast sweep"
-        example = batches[0].example(0).to(next(model.parameters()).device).inputs
+        example = batches[0].example(0).to(device_of(model)).inputs
         try:
             with torch.inference_mode():
-                pieces, expected = Pieces(model), model(**example).logits
+                pieces, expected = Pieces(model), model(**example, return_dict=True).logits
                 outputs = pieces.rest(pieces.embed(example), 0)
             # Lower precision rounds more.
             tolerance = max(TOLERANCE, 16 * torch.finfo(expected.dtype).eps)
@@ -165,7 +165,7 @@ class Pieces:
         self.model, self.base = model, model.base_model
         self.heads = model.config.num_attention_heads
         self.layers = [Layer(layer, self.heads) for layer in self.base.encoder.layer]
-        self.device = next(model.parameters()).device
+        self.device = device_of(model)
         self.bound = TOKENS_AT_ONCE.get(self.device.type, TOKENS_AT_ONCE["cpu"])
 
     def embed(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
