@@ -9,7 +9,8 @@ import torch
 from torch import nn
 
 from .attention import Batch, attention_maps
-from .attention.hooks import shape_of
+from .attention.batches import check_batches
+from .attention.hooks import shape_of, unwrap
 
 
 def map_similarity(model: nn.Module, reference: nn.Module, batches: Iterable[Batch]) -> np.ndarray:
@@ -23,7 +24,7 @@ def map_similarity(model: nn.Module, reference: nn.Module, batches: Iterable[Bat
         Shape (examples, layers, heads), examples in the order of the data.
 
     Raises:
-        ValueError: models of different shapes, or no inputs.
+        ValueError: models of different shapes, or see :func:`bertology_utils.attention.batches.check_batches`.
     """
     if shape_of(model) != shape_of(reference):
         raise ValueError(
@@ -32,7 +33,7 @@ def map_similarity(model: nn.Module, reference: nn.Module, batches: Iterable[Bat
         )
     parts: list[np.ndarray] = []
     order: list[int] = []
-    for batch in batches:
+    for batch in check_batches(unwrap(model), batches):
         batch = batch.to(next(model.parameters()).device)
         real = batch.mask[:, None, :, None]
         both = zip(attention_maps(model, batch), attention_maps(reference, batch), strict=True)
@@ -41,8 +42,6 @@ def map_similarity(model: nn.Module, reference: nn.Module, batches: Iterable[Bat
         ]
         parts.append(torch.stack(alike, dim=1).cpu().numpy())
         order += batch.index
-    if not order:
-        raise ValueError("there are no inputs to compare maps on; give at least one batch")
     return np.concatenate(parts)[np.argsort(order)]
 
 

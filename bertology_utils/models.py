@@ -283,21 +283,26 @@ def predict_logits(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarr
 
     Raises:
         FloatingPointError: an output is NaN or infinite.
-        ValueError: see :func:`check`.
+        TypeError, ValueError: see :func:`check`.
     """
     import torch
 
     from .attention.hooks import unwrap
 
     model = unwrap(model)
-    check(model, batches)
-    device = next(model.parameters()).device
+    batches = check(model, batches)
     with torch.inference_mode():
-        parts = [model(**batch.to(device).inputs).logits.double().cpu() for batch in batches]
+        parts = [outputs_of(model, batch).double().cpu() for batch in batches]
     logits = _in_order_of_data(parts, batches)
     if broken := (~np.isfinite(logits)).any(axis=1).sum():
         raise FloatingPointError(f"{broken} examples have NaN or infinite outputs")
     return logits
+
+
+def outputs_of(model: PreTrainedModel, batch: Batch) -> torch.Tensor:
+    """A classifier's outputs of one batch, shape (examples, labels), whether it answers with a tuple or an object."""
+    outputs: torch.Tensor = model(**batch.to(next(model.parameters()).device).inputs)[0]
+    return outputs
 
 
 def _in_order_of_data(parts: Sequence[torch.Tensor], batches: Sequence[Batch]) -> np.ndarray:
@@ -314,6 +319,7 @@ def classifier_inputs(model: PreTrainedModel, batches: Sequence[Batch]) -> np.nd
     last = _last_layer(model)
     if last is None:
         raise ValueError(f"{type(model).__name__} has no linear layer above its encoder")
+    batches = check(model, batches)
     read: list[torch.Tensor] = []
     hook = last.register_forward_pre_hook(lambda _, inputs: read.append(inputs[0].double().cpu()))
     try:
@@ -323,21 +329,16 @@ def classifier_inputs(model: PreTrainedModel, batches: Sequence[Batch]) -> np.nd
     return _in_order_of_data(read, batches)
 
 
-def check(model: PreTrainedModel, batches: Sequence[Batch]) -> None:
-    """Refuse what cannot be predicted, before any time is spent.
+def check(model: PreTrainedModel, batches: Any, whole: bool = True) -> list[Batch]:
+    """The batches as a list, if a classifier can predict them; refused before any time is spent.
 
     Raises:
-        ValueError: no examples, a model without a classifier or in training mode, or an input
-            longer than the model can read.
+        ValueError: a model without a classifier.
+        TypeError, ValueError: see :func:`bertology_utils.attention.batches.check_batches`.
     """
-    from .attention.hooks import check_eval
-    from .attention.maps import check_length
+    from .attention.batches import check_batches
 
-    if not batches:
-        raise ValueError("no examples to predict; give at least one batch")
     if not (name := type(model).__name__).endswith("SequenceClassification"):
         advice = "load a model for sequence classification, such as with load_classifier"
         raise ValueError(f"{name} has no classifier on top; {advice}")
-    for batch in batches:
-        check_length(model, batch)
-    check_eval(model)
+    return check_batches(model, batches, whole)

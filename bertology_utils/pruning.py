@@ -14,9 +14,10 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from .attention.hooks import attention_hooks, check_heads, shape_of
+from .attention.hooks import attention_hooks, check_heads, shape_of, unwrap
 from .common import Head
 from .disabling.masking import all_heads, disabled, replacement
+from .models import check, outputs_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -36,8 +37,7 @@ def importance(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarray:
         batches: with gold labels, and not those on which pruned models are compared.
 
     Raises:
-        ValueError: labels that are missing or not numbers, or see
-            :func:`bertology_utils.attention.hooks.attention_hooks`.
+        ValueError: labels that are missing or not numbers, or see :func:`bertology_utils.models.check`.
     """
     outputs: list[torch.Tensor] = []  # per layer, (examples, tokens, heads, head size)
 
@@ -49,14 +49,14 @@ def importance(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarray:
     device, examples = next(model.parameters()).device, 0
     total = torch.zeros(shape_of(model), dtype=torch.float64, device=device)
     with torch.enable_grad(), attention_hooks(model, edit_outputs=keep):
-        for batch in batches:
+        for batch in check(unwrap(model), batches, whole=False):
             batch = batch.to(device)
             if batch.labels is None or not torch.isfinite(batch.labels.float()).all():
                 raise ValueError(
                     "some labels are missing; importance is that of the loss, which needs them"
                 )
             outputs.clear()
-            loss = _loss(model(**batch.inputs).logits, batch.labels)
+            loss = _loss(outputs_of(model, batch), batch.labels)
             gradients = torch.autograd.grad(loss, outputs)
             products = torch.stack(
                 [out.detach() * slope for out, slope in zip(outputs, gradients, strict=True)]
@@ -92,6 +92,7 @@ def removal_order(model: PreTrainedModel, batches: Sequence[Batch], step: int) -
         step: heads that go at a time; as many as there are for one ranking of all.
     """
     gone: list[Head] = []
+    batches = check(unwrap(model), batches, whole=False)
     zeros = replacement(model, batches, "zero")
     while left := [head for head in all_heads(model) if head not in gone]:
         with disabled(model, gone, zeros):

@@ -19,7 +19,7 @@ from bertology_utils.annotation.inputs import (
     PlacedSentence,
     token_types,
 )
-from bertology_utils.attention import attention_maps, observe, one_example
+from bertology_utils.attention import attention_maps, observe
 from bertology_utils.features.measure import (
     DESTINATIONS,
     Flow,

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from conftest import random_classifier
+from conftest import one_example, random_classifier
 from scipy.special import softmax
 
 from bertology_utils import attention_maps, batches_of, load_tokenizer, sinks
 from bertology_utils.attention import vectors
-from bertology_utils.attention.batches import one_example
 from bertology_utils.measurements import carried, cuts
 from bertology_utils.study import Study
 
