@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 import xarray as xr
+from conftest import one_example
 from plain import TASKS, measured, replay
 from precision import forward_tolerance, sum_tolerance
 

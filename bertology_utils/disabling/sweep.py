@@ -154,7 +154,7 @@ def pieces_of(model, batches: Sequence[Batch]) -> Pieces | None:
                 outputs = torch.cat([pieces.rest(pieces.embed(one), 0) for one in alone])
             # Lower precision rounds more.
             tolerance = max(TOLERANCE, 16 * torch.finfo(expected.dtype).eps)
-            tolerance *= 1 + expected.abs().max()
+            tolerance *= 1 + float(expected.abs().max())
             if outputs.shape == expected.shape and (outputs - expected).abs().max() <= tolerance:
                 return pieces
         except (AttributeError, RuntimeError, TypeError):
