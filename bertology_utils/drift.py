@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from .attention import Batch, attention_maps
+from .attention.batches import check_batches
 from .attention.hooks import device_of, shape_of, unwrap
 
 
@@ -23,7 +24,8 @@ def map_similarity(model: Any, reference: Any, batches: Iterable[Batch]) -> np.n
         Shape (examples, layers, heads), examples in the order of the data.
 
     Raises:
-        ValueError: models of different shapes, one model given twice, or no inputs.
+        ValueError: models of different shapes, one model given twice, or see
+            :func:`bertology_utils.attention.batches.check_batches`.
     """
     model, reference = unwrap(model), unwrap(reference)
     if set(model.base_model.parameters()) == set(reference.base_model.parameters()):
@@ -38,7 +40,7 @@ def map_similarity(model: Any, reference: Any, batches: Iterable[Batch]) -> np.n
         )
     parts: list[np.ndarray] = []
     order: list[int] = []
-    for batch in batches:
+    for batch in check_batches(model, batches):
         batch = batch.to(device_of(model))
         real = batch.mask[:, None, :, None]
         both = zip(attention_maps(model, batch), attention_maps(reference, batch), strict=True)
@@ -47,8 +49,6 @@ def map_similarity(model: Any, reference: Any, batches: Iterable[Batch]) -> np.n
         ]
         parts.append(torch.stack(alike, dim=1).cpu().numpy())
         order += batch.index
-    if not order:
-        raise ValueError("there are no inputs to compare maps on; give at least one batch")
     return np.concatenate(parts)[np.argsort(order)]
 
 

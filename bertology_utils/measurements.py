@@ -49,7 +49,7 @@ from .framenet.release import grammar
 from .glue import get_task, sample
 from .links.dependencies import points_at
 from .links.measure import LINK_TYPES, TokenLinkAttention, borrow, find_links, link_counts
-from .models import classifier_inputs, predict_logits
+from .models import classifier_inputs, outputs_of, predict_logits
 from .patterns import PATTERNS, Patterns, load_network, load_regression
 from .pruning import Cut, importance, normalise_layers, removal_order
 from .store import WHOLE, Measurement, measured
@@ -310,9 +310,9 @@ def with_maps_of(
             ) -> torch.Tensor:
                 return maps[layer] if layer in chosen else own
 
-            with attention_hooks(model, edit_maps=patch):
-                outputs[name].append(predict_logits(model, [batch]))
-    order = np.argsort([index for batch in batches for index in sorted(batch.index)])
+            with torch.inference_mode(), attention_hooks(model, edit_maps=patch):
+                outputs[name].append(outputs_of(model, batch).double().cpu().numpy())
+    order = np.argsort([index for batch in batches for index in batch.index])
     return {name: np.concatenate(several)[order] for name, several in outputs.items()}
 
 

@@ -288,14 +288,14 @@ def predict_logits(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarr
 
     Raises:
         FloatingPointError: an output is NaN or infinite.
-        ValueError: see :func:`check`.
+        TypeError, ValueError: see :func:`check`.
     """
     import torch
 
     from .attention.hooks import unwrap
 
     model = unwrap(model)
-    check(model, batches)
+    batches = check(model, batches)
     with torch.inference_mode():
         parts = [outputs_of(model, batch).double().cpu() for batch in batches]
     logits = _in_order_of_data(parts, batches)
@@ -305,11 +305,10 @@ def predict_logits(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarr
 
 
 def outputs_of(model: PreTrainedModel, batch: Batch) -> torch.Tensor:
-    """A classifier's outputs, (examples, labels), whether its configuration asks for a tuple or an object."""
+    """A classifier's outputs of one batch, (examples, labels), whether it answers with a tuple or an object."""
     from .attention.hooks import device_of
 
-    inputs = batch.to(device_of(model)).inputs
-    outputs: torch.Tensor = model(**inputs, return_dict=True).logits
+    outputs: torch.Tensor = model(**batch.to(device_of(model)).inputs)[0]
     return outputs
 
 
@@ -355,6 +354,7 @@ def classifier_inputs(model: PreTrainedModel, batches: Sequence[Batch]) -> np.nd
     last = _last_layer(unwrap(model))
     if last is None:
         raise ValueError(f"{type(model).__name__} has no linear layer above its encoder")
+    batches = check(model, batches)
     read: list[torch.Tensor] = []
     hook = last.register_forward_pre_hook(lambda _, inputs: read.append(inputs[0].double().cpu()))
     try:
@@ -364,22 +364,17 @@ def classifier_inputs(model: PreTrainedModel, batches: Sequence[Batch]) -> np.nd
     return _in_order_of_data(read, batches)
 
 
-def check(model: PreTrainedModel, batches: Sequence[Batch]) -> None:
-    """Refuse what cannot be predicted, before any time is spent.
+def check(model: PreTrainedModel, batches: Any, whole: bool = True) -> list[Batch]:
+    """The batches as a list, if a classifier can predict them; refused before any time is spent.
 
     Raises:
-        ValueError: no examples, a model without a classifier or in training mode, or an input
-            longer than the model can read.
+        ValueError: a model without a classifier.
+        TypeError, ValueError: see :func:`bertology_utils.attention.batches.check_batches`.
     """
-    from .attention.hooks import check_eval
-    from .attention.maps import check_length
+    from .attention.batches import check_batches
 
-    if not batches:
-        raise ValueError("no examples to predict; give at least one batch")
     kinds = [kind.__name__ for kind in type(model).__mro__]
     if not any(kind.endswith("SequenceClassification") for kind in kinds):
         advice = "load a model for sequence classification, such as with load_classifier"
         raise ValueError(f"{kinds[0]} has no classifier on top; {advice}")
-    for batch in batches:
-        check_length(model, batch)
-    check_eval(model)
+    return check_batches(model, batches, whole)

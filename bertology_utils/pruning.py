@@ -17,7 +17,7 @@ from torch.nn import functional
 from .attention.hooks import attention_hooks, check_heads, device_of, shape_of, unwrap
 from .common import Head
 from .disabling.masking import all_heads, disabled, replacement
-from .models import outputs_of
+from .models import check, outputs_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -37,8 +37,7 @@ def importance(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarray:
         batches: with gold labels, and not those on which pruned models are compared.
 
     Raises:
-        ValueError: labels that are missing or not numbers, or see
-            :func:`bertology_utils.attention.hooks.attention_hooks`.
+        ValueError: labels that are missing or not numbers, or see :func:`bertology_utils.models.check`.
     """
     outputs: list[torch.Tensor] = []  # per layer, (examples, tokens, heads, head size)
 
@@ -51,7 +50,7 @@ def importance(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarray:
     device, examples = device_of(model), 0
     total = torch.zeros(shape_of(model), dtype=torch.float64, device=device)
     with torch.enable_grad(), attention_hooks(model, edit_outputs=keep):
-        for batch in batches:
+        for batch in check(model, batches, whole=False):
             batch = batch.to(device)
             if batch.labels is None or not torch.isfinite(batch.labels.float()).all():
                 raise ValueError(
@@ -94,6 +93,7 @@ def removal_order(model: PreTrainedModel, batches: Sequence[Batch], step: int) -
         step: heads that go at a time; as many as there are for one ranking of all.
     """
     gone: list[Head] = []
+    batches = check(unwrap(model), batches, whole=False)
     zeros = replacement(model, batches, "zero")
     while left := [head for head in all_heads(model) if head not in gone]:
         with disabled(model, gone, zeros):

@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from .attention import Batch
+from .attention.batches import check_batches
 from .attention.hooks import attention_hooks, device_of, unwrap
 from .attention.norms import ValueNorms, by_norm, exchange_lengths
 from .models import check, outputs_of
@@ -78,7 +79,7 @@ def carried(
     model = unwrap(model)
     norms = ValueNorms(model)
     rows: dict[int, tuple[np.ndarray, ...]] = {}  # by example
-    for batch in batches:
+    for batch in check_batches(model, batches):
         batch = batch.to(device_of(model))
         types = tokens_by_type(batch, tokenizer).to(model.dtype)
         queries = (batch.mask / batch.lengths[:, None]).to(model.dtype)  # sum to 1
@@ -152,7 +153,7 @@ def cut_attention(
             :class:`bertology_utils.attention.norms.ValueNorms`.
     """
     model = unwrap(model)
-    check(model, batches)
+    batches = check(model, batches)
     norms, last = ValueNorms(model), model.config.num_hidden_layers - 1
     now: dict[str, torch.Tensor] = {}  # of the layer that is computed: its maps and its values
 

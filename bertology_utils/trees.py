@@ -32,9 +32,8 @@ from . import stats
 from .annotation.annotators import Word, read
 from .annotation.inputs import PUNCTUATION, AnnotatedInput, Positions, place_sentences
 from .attention import attention_maps
-from .attention.batches import make_batches
-from .attention.hooks import check_eval, device_of, unwrap
-from .attention.maps import check_length
+from .attention.batches import check_batches, make_batches
+from .attention.hooks import device_of, unwrap
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,10 +153,9 @@ class Corpus:
         self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, heads: bool
     ) -> Iterator[tuple[int, torch.Tensor, torch.Tensor]]:
         """Each sentence's number, the model's vectors or maps, and which tokens (words, tokens) are a word's."""
-        check_eval(model)
         encoder = unwrap(model).base_model
-        for batch in make_batches({"input_ids": [[*ids] for ids in self.ids]}, tokenizer):
-            check_length(encoder, batch)
+        batches = make_batches({"input_ids": [[*ids] for ids in self.ids]}, tokenizer)
+        for batch in check_batches(encoder, batches):
             batch = batch.to(device_of(encoder))
             if heads:
                 layers = attention_maps(encoder, batch)

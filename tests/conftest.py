@@ -159,6 +159,12 @@ def batches_of_rows(task, count, tokenizer, max_length=64, seed=0, **options):
     return make_batches(inputs, tokenizer, **options)
 
 
+def one_example(batches, example):
+    """One example of the data as a batch, without padding."""
+    (batch,) = (batch for batch in batches if example in batch.index)
+    return batch.example(batch.index.index(example))
+
+
 def conllu(*words):
     """A sentence in CoNLL-U, of (form, number of its head, relation, part of speech), the last "X" unless it is given."""
     rows = [

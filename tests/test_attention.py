@@ -1,6 +1,7 @@
 """The captured maps are the model's own, and padding never counts."""
 
 import copy
+import functools
 from contextlib import nullcontext
 from types import SimpleNamespace
 
@@ -17,6 +18,7 @@ from bertology_utils import (
     batches_of,
     load_classifier,
     load_tokenizer,
+    map_similarity,
     predict_logits,
     sweep,
 )
@@ -24,6 +26,9 @@ from bertology_utils.attention import ByNorm, batches
 from bertology_utils.attention import maps as attention
 from bertology_utils.attention.batches import make_batches, tokenize
 from bertology_utils.glue import TASKS
+from bertology_utils.models import classifier_inputs
+from bertology_utils.pruning import importance, removal_order
+from bertology_utils.sinks import carried, cut_attention
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +70,7 @@ def test_roberta_counts_positions_from_behind_its_padding():
     sizes = dict.fromkeys(("hidden_size", "intermediate_size", "num_attention_heads"), 8)
     config = RobertaConfig(**sizes, num_hidden_layers=1, max_position_embeddings=20, vocab_size=50)
     model, ids = RobertaModel(config).eval(), torch.full((1, 19), 7)
-    assert attention.longest_input(model) == 18
+    assert batches.longest_input(model) == 18
     attention.attention_maps(model, Batch({"input_ids": ids[:, 1:]}, [0]))
     with pytest.raises(ValueError, match="longer than the 18"):
         attention.attention_maps(model, Batch({"input_ids": ids}, [0]))
@@ -104,6 +109,148 @@ def test_a_batch_that_is_padded_at_its_beginning_is_refused(model_and_tokenizer)
     ):
         with pytest.raises(ValueError, match="padded at its beginning.*pad on the right"):
             run()
+
+
+# What every call that runs a model asks of its inputs before the first pass.
+
+ON_ALL = {  # calls that answer in the order of the data
+    "predict_logits": predict_logits,
+    "classifier_inputs": classifier_inputs,
+    "sweep": lambda model, given: sweep(model, given).heads,
+    "observe": lambda model, given: attention.observe(model, given, {"m": Mean()})["m"],
+    "map_similarity": lambda model, given: map_similarity(model, copy.deepcopy(model), given),
+    "carried": lambda model, given: carried(model, given, load_tokenizer("embedded"), 0)["share"],
+    "cut_attention": lambda model, given: cut_attention(model, given, load_tokenizer("embedded"))[
+        "whole"
+    ],
+}
+ON_SOME = {
+    "importance": importance,
+    "removal_order": lambda model, given: removal_order(model, given, 5),
+    "attention_maps": lambda model, given: torch.stack(attention.attention_maps(model, given)),
+}
+on_all = pytest.mark.parametrize("call", ON_ALL.values(), ids=ON_ALL)
+on_any = pytest.mark.parametrize("call", (ON_ALL | ON_SOME).values(), ids=ON_ALL | ON_SOME)
+
+
+def three_words(**inputs):
+    ids = torch.tensor([[101, 2000, 102, 0], [101, 2000, 2001, 102]])
+    return Batch(
+        {"input_ids": ids, "attention_mask": (ids > 0).long()} | inputs,
+        [0, 1],
+        torch.tensor([0, 1]),
+    )
+
+
+LONG = torch.ones(2, 513, dtype=torch.long)
+
+
+@pytest.mark.parametrize(
+    "inputs, message",
+    [
+        (
+            {"token_type_ids": torch.full((2, 4), 2)},
+            "token_type_ids are 2 to 2, and Bert.* knows 0 to 1; ",
+        ),
+        (
+            {"input_ids": torch.full((2, 4), 30522)},
+            "input_ids are 30522 to 30522, .*resize_token_emb",
+        ),
+        ({"input_ids": torch.full((2, 4), -100)}, "input_ids are -100 to -100, and"),
+        ({"input_ids": torch.ones(2, 4)}, "input_ids are 1.0 to 1.0, and"),
+        (
+            {"position_ids": torch.full((2, 4), 512)},
+            "position_ids are 512 to 512, .* knows 0 to 511",
+        ),
+        (
+            {"input_ids": LONG, "attention_mask": LONG.tril()},
+            "an input of 513 wordpieces is longer",
+        ),
+        ({"attention_mask": torch.zeros(2, 4)}, "padded at its beginning"),
+    ],
+)
+@on_any
+def test_inputs_that_the_model_cannot_read_are_refused_in_words(
+    model_and_tokenizer, call, inputs, message
+):
+    with pytest.raises(ValueError, match=message):
+        call(model_and_tokenizer[0], three_words(**inputs))
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        {"attention_mask": torch.zeros(2, 1, 4, 4)},  # for each pair of tokens
+        {"position_ids": torch.arange(4)[None]},  # for all examples
+        {"token_type_ids": [[0] * 4] * 2},  # no tensor
+        {"labels": torch.tensor([0, 1])},
+        {"token_type_ids": torch.zeros(2, 5)},
+        {"input_ids": torch.full((3, 4), 7)},  # of more examples than the index has
+    ],
+)
+def test_inputs_that_are_no_batch_are_refused_in_words(inputs):
+    with pytest.raises(
+        ValueError, match=r"of a batch of 2 examples has the shape \(.*; give tensors"
+    ):
+        three_words(**inputs)
+
+
+@on_all
+def test_examples_that_are_there_twice_or_missing_are_refused(model_and_tokenizer, call):
+    model, tokenizer = model_and_tokenizer
+    some, others = (batches_of(texts, tokenizer) for texts in (["a b", "c", "d e f"], ["g h", "i"]))
+    (one,) = some
+    for given, told in (
+        ([*some, *others], "0 is there twice"),
+        ([Batch(one.inputs, [0, 1, 1])], "1 is there twice"),
+        ([Batch(one.inputs, [0, 1, 3])], "2 is missing"),
+        ([one.example(0)], "0 is missing"),
+    ):
+        with pytest.raises(ValueError, match=f"{told}, so that .* give all batches of one"):
+            call(model, given)
+
+
+@on_any
+def test_one_batch_is_as_good_as_a_list_and_a_generator_as_both(model_and_tokenizer, call):
+    model, one = model_and_tokenizer[0], three_words()
+    expected = np.asarray(call(model, [one]))
+    for given in (one, (one,), (batch for batch in [one])):
+        np.testing.assert_array_equal(np.asarray(call(model, given)), expected)
+
+
+@on_any
+def test_what_is_no_batch_is_refused_in_words(model_and_tokenizer, call):
+    model, tokenizer = model_and_tokenizer
+    encoded = tokenizer(["a text"], return_tensors="pt")
+    for given in (["a text"], "a text", encoded, dict(encoded), [encoded], [[three_words()]], None):
+        with pytest.raises(
+            TypeError, match=r"is no Batch; give what batches_of\(texts, tokenizer\) makes"
+        ):
+            call(model, given)
+    for given in ([], ()):
+        with pytest.raises(ValueError, match="no examples .* give at least one batch"):
+            call(model, given)
+
+
+def test_maps_are_looked_at_one_batch_at_a_time(model_and_tokenizer):
+    model, batch = model_and_tokenizer[0], three_words()
+    with pytest.raises(ValueError, match="2 batches are given; look at the maps of one at a time"):
+        attention.attention_maps(model, [batch, batch])
+    attention.attention_maps(model, batch.example(1))
+
+
+@pytest.mark.parametrize("asked", ["by the configuration", "by the call"])
+def test_a_model_that_answers_with_a_tuple_is_measured_alike(model_and_tokenizer, asked):
+    model, batch = copy.deepcopy(model_and_tokenizer[0]), three_words()
+    calls = {name: call for name, call in (ON_ALL | ON_SOME).items() if name != "map_similarity"}
+    expected = {name: np.asarray(call(model, batch)) for name, call in calls.items()}
+    if asked == "by the call":
+        model.forward = functools.partial(model.forward, return_dict=False)
+    else:
+        model.config.return_dict = False
+    assert isinstance(model(**batch.inputs), tuple)
+    for name, call in calls.items():
+        np.testing.assert_array_equal(np.asarray(call(model, batch)), expected[name], name)
 
 
 @pytest.mark.parametrize("wrap", [lambda one: one, ByNorm], ids=["bare", "wrapped"])

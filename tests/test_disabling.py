@@ -1,20 +1,26 @@
 """Disabled heads: exactly 1/L, the model as before afterwards, and the plain sweep (§4.6)."""
 
+import asyncio
+import contextvars
 import copy
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
 import torch
 from conftest import batches_of_rows, random_classifier
 from precision import forward_tolerance, sum_tolerance
+from transformers import BertForSequenceClassification
 
-from bertology_utils.attention import attention_maps
+from bertology_utils.attention import Batch, attention_maps
 from bertology_utils.disabling import sweep as sweep_module
 from bertology_utils.disabling.masking import (
     all_heads,
     disable_heads,
     layer_heads,
     logits_without,
+    replace_outputs,
     replacement,
 )
 from bertology_utils.disabling.sweep import partners, reference_sweep, sweep
@@ -57,6 +63,114 @@ def test_contexts_add_up(model, batches):
     assert abs(both - outer).max() > 1e-5
 
 
+def is_as_before(model):
+    """No hooks are left, and the attention is the one of the configuration."""
+    hooks = model.base_model._forward_pre_hooks, model.base_model._forward_hooks
+    return not any(hooks) and model.config._attn_implementation == "eager"
+
+
+def test_other_threads_use_the_model_as_it_is(model, batches):
+    whole = predict_logits(model, batches)
+    without = [logits_without(model, batches, [head]) for head in layer_heads(model, 1)]
+    with ThreadPoolExecutor(4) as pool:
+        with disable_heads(model, [(0, 1)]):
+            np.testing.assert_array_equal(
+                pool.submit(predict_logits, model, batches).result(), whole
+            )
+            swept = pool.submit(sweep, model, batches).result()
+        np.testing.assert_allclose(swept.baseline, whole, atol=forward_tolerance(model, ways=4))
+        jobs = [pool.submit(logits_without, model, batches, [(1, at % 4)]) for at in range(12)]
+        for at, job in enumerate(jobs):
+            np.testing.assert_array_equal(job.result(), without[at % 4])
+    # With the context of the thread that opened one, as asyncio.to_thread hands it on.
+    with ThreadPoolExecutor(4) as pool, disable_heads(model, [(1, 2)]):
+        copies = [contextvars.copy_context() for _ in range(8)]
+        for job in [pool.submit(one.run, predict_logits, model, batches) for one in copies]:
+            np.testing.assert_array_equal(job.result(), without[2])
+    assert is_as_before(model)
+
+
+def test_other_asynchronous_tasks_use_the_model_as_it_is(model, batches):
+    async def disabling(opened, predicted):
+        with disable_heads(model, [(0, 1)]):
+            opened.set()
+            await predicted.wait()
+            return predict_logits(model, batches)
+
+    async def both():
+        opened, predicted = asyncio.Event(), asyncio.Event()
+        task = asyncio.create_task(disabling(opened, predicted))
+        await opened.wait()
+        plain = predict_logits(model, batches)
+        predicted.set()
+        return plain, await task
+
+    plain, without = asyncio.run(both())
+    np.testing.assert_array_equal(plain, predict_logits(model, batches))
+    np.testing.assert_array_equal(without, logits_without(model, batches, [(0, 1)]))
+
+
+def test_a_pass_during_which_another_thread_opens_a_context_is_exact(model, batches):
+    model = copy.deepcopy(model)
+    model.set_attn_implementation("sdpa")
+    whole, (one, *_) = predict_logits(model, batches), projections(model)
+    with ThreadPoolExecutor(1) as pool, ExitStack() as opened:
+        hook = one.register_forward_hook(
+            lambda *_: (
+                pool.submit(opened.enter_context, disable_heads(model, [(2, 1)])).result() and None
+            )
+        )
+        during = predict_logits(model, batches)
+        hook.remove()
+    np.testing.assert_allclose(during, whole, atol=forward_tolerance(model, ways=4))
+
+
+@pytest.mark.parametrize("how", ["context", "generator"])
+def test_a_context_that_is_left_elsewhere_leaves_nothing(model, batches, how):
+    def generator():
+        with disable_heads(model, [(0, 1)]):
+            yield
+
+    whole, elsewhere = predict_logits(model, batches), contextvars.copy_context()
+    context, one = disable_heads(model, [(0, 1)]), generator()
+    if how == "context":
+        elsewhere.run(context.__enter__)
+        context.__exit__(None, None, None)
+    else:
+        elsewhere.run(next, one)
+        one.close()
+    assert is_as_before(model)
+    np.testing.assert_array_equal(predict_logits(model, batches), whole)
+    np.testing.assert_array_equal(  # and where it was opened
+        elsewhere.run(logits_without, model, batches, [(1, 0)]),
+        logits_without(model, batches, [(1, 0)]),
+    )
+
+
+def test_contexts_may_be_left_in_any_order(model, batches):
+    first, second = disable_heads(model, [(0, 1)]), disable_heads(model, [(1, 0)])
+    expected = logits_without(model, batches, [(1, 0)])
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    np.testing.assert_array_equal(predict_logits(model, batches), expected)
+    second.__exit__(None, None, None)
+    assert is_as_before(model)
+
+
+@pytest.mark.parametrize("asked", ["in the call", "by the configuration"])
+def test_the_models_own_way_to_its_maps_shows_those_that_were_used(model, batches, asked):
+    model, batch = copy.deepcopy(model), batches[-1]
+    by_call = {"output_attentions": True} if asked == "in the call" else {}
+    model.config.output_attentions = not by_call
+    zeros = replacement(model, batches, "zero")
+    for context in (disable_heads(model, [(0, 1)]), replace_outputs(model, [(1, 2)], zeros)):
+        with torch.inference_mode(), context:
+            shown = model(**batch.inputs, **by_call).attentions
+            assert len(shown) == 3
+            assert all(map(torch.equal, shown, attention_maps(model, batch)))
+
+
 def test_an_edit_reaches_its_own_model_only(model, batches):
     other = copy.deepcopy(model)
     other.config = model.config  # even where two models share their configuration
@@ -83,7 +197,7 @@ def test_a_sweep_within_the_context_keeps_its_heads_disabled(model, batches, abl
             np.testing.assert_array_equal(found.heads[1, 0], predict_logits(model, batches))
         with disable_heads(model, [*layer_heads(model, 2), (0, 1)]):
             np.testing.assert_array_equal(found.layers[2], predict_logits(model, batches))
-    sweep(model, batches[:1])
+    sweep(model, batches)
     assert "disabled already" not in capsys.readouterr().err, "afterwards the fast way again"
 
 
@@ -132,6 +246,67 @@ def test_fast_sweep_equals_the_reference(model, batches, tokens_at_once, monkeyp
         np.testing.assert_allclose(
             getattr(found, name), getattr(expected, name), atol=forward_tolerance(model, ways=4)
         )
+
+
+def with_hole(model, inputs, at):
+    mask = inputs["attention_mask"].clone()
+    mask[:, 2:4] = 0
+    return inputs | {"attention_mask": mask}
+
+
+def with_positions(model, inputs, at):
+    ids = inputs["input_ids"]
+    return inputs | {"position_ids": 7 + torch.arange(ids.shape[1]).flip(0).expand_as(ids)}
+
+
+def with_vectors(model, inputs, at):
+    with torch.inference_mode():
+        vectors = model.get_input_embeddings()(inputs["input_ids"]).flip(2)
+    known = {name: one for name, one in inputs.items() if name != "input_ids"}
+    return known | {"inputs_embeds": vectors}
+
+
+def with_segments_in_some(model, inputs, at):
+    known = {name: one for name, one in inputs.items() if name != "token_type_ids"}
+    return known | ({"token_type_ids": inputs["input_ids"] % 2} if at % 2 else {})
+
+
+@pytest.mark.parametrize("change", [with_hole, with_positions, with_vectors, with_segments_in_some])
+@pytest.mark.parametrize("ablation", ["uniform", "interchange"])
+def test_the_sweep_is_that_of_the_inputs_as_they_are(model, batches, change, ablation, capsys):
+    if change is with_segments_in_some:  # in some batches, of inputs of one length
+        batches = [Batch(batches[-1].example(0).inputs, [at]) for at in range(4)]
+    given = [Batch(change(model, one.inputs, at), one.index) for at, one in enumerate(batches)]
+    order = np.argsort([index for one in given for index in one.index])
+    with torch.inference_mode():
+        plain, usual = (
+            np.concatenate([model(**one.inputs).logits.double().numpy() for one in several])[order]
+            for several in (given, batches)
+        )
+    assert abs(plain - usual).max() > 1e-3
+    found = sweep(model, given, ablation)
+    fast = "masked tokens between others" not in capsys.readouterr().err
+    assert fast == (change is not with_hole)
+    expected, tolerance = reference_sweep(model, given, ablation), forward_tolerance(model, ways=4)
+    np.testing.assert_allclose(found.baseline, plain, atol=tolerance)
+    np.testing.assert_allclose(found.heads, expected.heads, atol=tolerance)
+
+
+class CountsForSequenceClassification(BertForSequenceClassification):
+    """A classifier that reads how much is padded."""
+
+    def forward(self, attention_mask, **inputs):
+        outputs = super().forward(attention_mask=attention_mask, **inputs)
+        outputs.logits = outputs.logits + (1 - attention_mask).sum(dim=1, keepdim=True)
+        return outputs
+
+
+def test_the_fast_way_is_compared_with_the_plain_one_on_inputs_with_padding(model, batches, capsys):
+    counts = CountsForSequenceClassification(model.config).eval()
+    counts.load_state_dict(model.state_dict())
+    found = sweep(counts, batches)
+    np.testing.assert_array_equal(found.baseline, predict_logits(counts, batches))
+    assert "not known to the fast sweep" in capsys.readouterr().err
 
 
 def test_zero_equals_a_head_without_output_weights(model, batches):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 import xarray as xr
+from conftest import one_example
 from plain import TASKS, measured, replay
 from precision import forward_tolerance, sum_tolerance
 
@@ -19,7 +20,7 @@ from bertology_utils.annotation.inputs import (
     PlacedSentence,
     token_types,
 )
-from bertology_utils.attention import attention_maps, observe, one_example
+from bertology_utils.attention import attention_maps, observe
 from bertology_utils.features.measure import (
     DESTINATIONS,
     Flow,

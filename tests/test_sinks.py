@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from conftest import random_classifier
+from conftest import one_example, random_classifier
 from scipy.special import softmax
 
 from bertology_utils import attention_maps, batches_of, load_tokenizer, sinks
 from bertology_utils.attention import vectors
-from bertology_utils.attention.batches import one_example
 from bertology_utils.measurements import carried, cuts
 from bertology_utils.study import Study
 
@@ -173,15 +172,15 @@ def test_answers_without_the_sink_are_those_of_a_model_whose_sink_has_no_value(c
 
 def test_padding_changes_nothing(case):
     model, tokenizer, batches = case
-    together = sinks.cut_attention(model, batches, tokenizer)
-    carried_together = sinks.carried(model, batches, tokenizer, seed=1)
-    for example in range(len(PAIRS)):
-        batch = one_example(batches, example)
-        one = sinks.cut_attention(model, [batch], tokenizer)
-        for name, values in one.items():
-            np.testing.assert_allclose(together[name][example], values[0], atol=2e-5)
-        for name, values in sinks.carried(model, [batch], tokenizer, seed=1).items():
-            np.testing.assert_allclose(carried_together[name][example], values[0], atol=2e-4)
+    alone = [one_example(batches, example) for example in range(len(PAIRS))]
+    ways = {
+        2e-5: lambda given: sinks.cut_attention(model, given, tokenizer),
+        2e-4: lambda given: sinks.carried(model, given, tokenizer, seed=1),
+    }
+    for tolerance, way in ways.items():
+        together, apart = way(batches), way(alone)
+        for name, values in together.items():
+            np.testing.assert_allclose(values, apart[name], atol=tolerance)
 
 
 def test_the_measurements_keep_them_under_their_names(

@@ -5,7 +5,7 @@ times what they multiply, and measurements of that. ``cells``: the largest
 weight in sets of a map's cells, such as those of a link between two words.
 """
 
-from .batches import Batch, Measurement, begin, make_batches, one_example, received
+from .batches import Batch, Measurement, begin, make_batches, received
 from .hooks import head_weights
 from .maps import attention_maps, observe
 from .norms import ByNorm, vectors, weighed

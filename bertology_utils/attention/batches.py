@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -11,10 +11,11 @@ import torch
 
 from ..common import device, listed
 from ..glue import Task
+from .hooks import check_eval
 
 if TYPE_CHECKING:
     from datasets import Dataset
-    from transformers import BatchEncoding, PreTrainedTokenizerBase
+    from transformers import BatchEncoding, PreTrainedModel, PreTrainedTokenizerBase
 
 TOKENS_PER_BATCH = 2048  # bounds the memory of one batch's maps
 _MODELS = 8  # whose maps of all layers are held at once, when models are compared (§4.3)
@@ -28,7 +29,7 @@ class Batch:
     """Model inputs of several examples.
 
     Attributes:
-        inputs: what the model takes; each of shape (examples, tokens).
+        inputs: what the model takes; each of shape (examples, tokens), or (examples, tokens, …).
         index: position of each example in the data, in the order of ``inputs``.
         labels: gold labels, shape (examples,); None where there are none.
     """
@@ -38,10 +39,19 @@ class Batch:
     labels: torch.Tensor | None = None
 
     def __post_init__(self) -> None:
-        """Inputs that come without a mask have no padding."""
-        if self.inputs and "attention_mask" not in self.inputs:
-            mask = torch.ones_like(next(iter(self.inputs.values())))
-            object.__setattr__(self, "inputs", self.inputs | {"attention_mask": mask})
+        """Refuse inputs of other shapes; those that come without a mask have no padding."""
+        shape = None
+        for name, one in self.inputs.items():
+            own = tuple(getattr(one, "shape", ()))
+            shape = shape or (len(self.index), *own[1:2])
+            if len(own) < 2 or own[:2] != shape or (name == "attention_mask" and len(own) > 2):
+                raise ValueError(
+                    f"{name} of a batch of {len(self.index)} examples has the shape {own}; give tensors of shape"
+                    " (examples, tokens), all with as many tokens, and a mask of these two dimensions only"
+                )
+        if shape and "attention_mask" not in self.inputs:
+            mask = next(iter(self.inputs.values())).new_ones(shape, dtype=torch.long)
+            object.__setattr__(self, "inputs", {**self.inputs, "attention_mask": mask})
 
     @property
     def mask(self) -> torch.Tensor:
@@ -54,8 +64,9 @@ class Batch:
         return self.mask.sum(dim=1)
 
     def example(self, row: int) -> Batch:
-        """One example by itself, without padding."""
-        inputs = {name: ids[row : row + 1, self.mask[row]] for name, ids in self.inputs.items()}
+        """One example by itself, without padding; masked tokens between others stay where they are."""
+        end = int(self.mask[row].nonzero().max()) + 1
+        inputs = {name: ids[row : row + 1, :end] for name, ids in self.inputs.items()}
         return Batch(
             inputs, [self.index[row]], None if self.labels is None else self.labels[row : row + 1]
         )
@@ -318,22 +329,74 @@ def make_batches(
     return made
 
 
-def one_example(batches: Sequence[Batch], example: int) -> Batch:
-    """One example as a batch, without padding.
+def longest_input(model: PreTrainedModel) -> int | None:
+    """Tokens that the model can read at once; None if its configuration does not say."""
+    limit = getattr(model.config, "max_position_embeddings", None)
+    # RoBERTa counts positions from behind its padding id.
+    positions = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
+    first = getattr(positions, "padding_idx", None)
+    if limit is None or limit < 1:  # XLNet says -1
+        return None
+    return limit if first is None else limit - first - 1
 
-    Args:
-        batches: of many examples.
-        example: its position in the data.
+
+def check_batches(model: PreTrainedModel, batches: Any, whole: bool = True) -> list[Batch]:
+    """One batch or several as a list, if the model can read them; whatever runs a model asks here before its first pass.
+
+    ``whole`` refuses batches that lack an example of the data, or have one twice, since what is
+    measured is given in the order of the data.
 
     Raises:
-        ValueError: it is in none of them.
+        TypeError: something other than batches.
+        ValueError: a model in training mode; no examples; an input that is too long, padded at its
+            beginning, or has tokens, segments or positions that the model lacks.
     """
-    for batch in batches:
-        if example in batch.index:
-            return batch.example(batch.index.index(example))
-    raise ValueError(
-        f"example {example} is in none of {len(batches)} batches; they hold other rows of the data"
-    )
+    check_eval(model)
+    several = isinstance(batches, Iterable) and not isinstance(batches, Mapping)
+    checked = list(batches) if several else [batches]
+    for one in checked:
+        if not isinstance(one, Batch):
+            raise TypeError(
+                f"{type(one).__name__} is no Batch; give what batches_of(texts, tokenizer) makes, or a Batch of your own"
+            )
+        _check_batch(model, one)
+    index = sorted(at for one in checked for at in one.index)
+    if not index:
+        raise ValueError("no examples to run the model on; give at least one batch")
+    for place, at in enumerate(index if whole else ()):
+        if at != place:
+            raise ValueError(
+                f"of these batches' examples, {min(at, place)} is {'there twice' if at < place else 'missing'}, so that nothing"
+                " can be given in the order of the data; give all batches of one batches_of(texts, tokenizer)"
+            )
+    return checked
+
+
+def _check_batch(model: PreTrainedModel, batch: Batch) -> None:
+    name, limit, longest = type(model).__name__, longest_input(model), batch.mask.shape[1]
+    if limit is not None and longest > limit:
+        raise ValueError(
+            f"an input of {longest} wordpieces is longer than the {limit} that {name} can read;"
+            " cut it with max_length, and pad it to no more"
+        )
+    if not batch.mask[:, 0].all():
+        raise ValueError(
+            "an input is padded at its beginning, so that positions shift and classifiers read padding;"
+            " pad on the right, as bertology_utils.batches_of does"
+        )
+    tables = {"input_ids": model.get_input_embeddings()}
+    for kind in ("token_type", "position"):
+        embeddings = getattr(model.base_model, "embeddings", None)
+        tables[f"{kind}_ids"] = getattr(embeddings, f"{kind}_embeddings", None)
+    for kind, table in tables.items():
+        size, ids = getattr(table, "num_embeddings", None), batch.inputs.get(kind)
+        if size is None or ids is None:
+            continue
+        if ids.min() < 0 or ids.max() >= size or ids.is_floating_point():
+            raise ValueError(
+                f"{kind} are {ids.min()} to {ids.max()}, and {name} knows 0 to {size - 1}; take its own tokenizer, and"
+                " model.resize_token_embeddings(len(tokenizer)) for tokens that were added to that"
+            )
 
 
 def received(maps: torch.Tensor, batch: Batch) -> torch.Tensor:

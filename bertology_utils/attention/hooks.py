@@ -8,6 +8,7 @@ measurements included, sees the changed ones.
 from __future__ import annotations
 
 import operator
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
@@ -20,7 +21,7 @@ from torch import nn
 from ..common import Head
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+    from transformers import PreTrainedConfig, PreTrainedModel
 
 
 IMPLEMENTATION = "bertology_maps"
@@ -37,19 +38,23 @@ OutputEditor = Callable[[int, torch.Tensor], torch.Tensor]
 
 
 @dataclass(eq=False)
-class _Context:
+class _Context(threading.local):
     """The changes that one context makes to the attention of one model.
 
     Attributes:
         modules: identities of the model's modules, by which its attention is told from another
             model's.
         heads: per layer.
+        config: the model's.
+        before: the attention that the configuration named before any context.
         edit_maps, edit_outputs, observe, observe_values: what is called at each layer.
-        layer: the one that comes next in the present pass, from 0.
+        layer: the one that comes next in this thread's present pass, from 0.
     """
 
     modules: frozenset[int]
     heads: int
+    config: PreTrainedConfig
+    before: str
     edit_maps: MapEditor | None
     edit_outputs: OutputEditor | None
     observe: Observer | None
@@ -57,8 +62,17 @@ class _Context:
     layer: int = 0
 
 
-# Everything that is in force, the outermost context first.
-_contexts: ContextVar[tuple[_Context, ...]] = ContextVar("attention_contexts", default=())
+# All that are open; and what this thread or task opened, the outermost first, which may have been
+# closed by another one.
+_open: list[_Context] = []
+_opened_here: ContextVar[tuple[_Context, ...]] = ContextVar("attention_contexts", default=())
+_lock = threading.Lock()
+
+
+def _in_force(modules: Iterable[nn.Module]) -> list[_Context]:
+    """The contexts that reach some of these modules here, the outermost first."""
+    own = set(map(id, modules))
+    return [one for one in _opened_here.get() if one in _open and own & one.modules]
 
 
 def register_attention() -> None:
@@ -91,7 +105,7 @@ def _observed_attention(
     position_bias: torch.Tensor | None = None,
     softcap: float | None = None,
     **others: object,
-) -> tuple[torch.Tensor, None]:
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Scaled dot-product attention whose maps and outputs the contexts around its model can see and change.
 
     ``query``, ``key``, ``value``: (examples, heads, tokens, head size), the last two with as many
@@ -99,7 +113,10 @@ def _observed_attention(
     (examples, 1, tokens, tokens), or None; ``position_bias``: added to the scores likewise;
     ``softcap``: bound on the size of scores.
     """
-    contexts = [context for context in _contexts.get() if id(module) in context.modules]
+    contexts = _in_force([module])
+    if attention_mask is not None and attention_mask.dtype == torch.bool:
+        # SDPA's: another thread opened a context during this pass.
+        attention_mask = torch.where(attention_mask, 0.0, torch.finfo(torch.float32).min)
     _check_attention(module, query, key, attention_mask, others, contexts)
     if key.shape[1] < query.shape[1]:  # each is shared by several heads
         each = query.shape[1] // key.shape[1]
@@ -135,7 +152,7 @@ def _observed_attention(
         if context.edit_outputs is not None:
             output = context.edit_outputs(context.layer, output)
         context.layer += 1
-    return output, None
+    return output, weights
 
 
 def _check_attention(
@@ -334,8 +351,9 @@ def attention_hooks(
 
     Contexts add up: the edits of an outer one come first. Layers are counted
     by their order in the pass, which holds for encoders that share or do not
-    number their layers, too. Afterwards the model is as before, whatever
-    happened inside.
+    number their layers, too. Other threads and asynchronous tasks use the
+    model as it is. Afterwards it is as before, whatever happened inside, and
+    wherever the context is left.
 
     Args:
         model: encoder or classifier in evaluation mode.
@@ -354,30 +372,42 @@ def attention_hooks(
     causal = any(getattr(module, "is_causal", False) for module in model.modules())
     if causal or getattr(model.config, "is_decoder", False):
         raise _refusal(model, _DECODER)
-    before = model.config._attn_implementation
     register_attention()
-    model.set_attn_implementation(IMPLEMENTATION)
-    if model.config._attn_implementation != IMPLEMENTATION:
-        raise _refusal(
-            model,
-            "does not go through transformers' attention interface, so its maps can be neither seen nor changed",
-        )
-    modules = frozenset(map(id, model.modules()))
-    context = _Context(modules, heads, edit_maps, edit_outputs, observe, observe_values)
+    with _lock:
+        before = {one.before for one in _open if one.config is model.config}
+        before = (*before, model.config._attn_implementation)[0]
+        model.set_attn_implementation(IMPLEMENTATION)
+        if model.config._attn_implementation != IMPLEMENTATION:
+            raise _refusal(
+                model,
+                "does not go through transformers' attention interface, so its maps can be neither seen nor changed",
+            )
+        modules = frozenset(map(id, model.modules()))
+        calls = edit_maps, edit_outputs, observe, observe_values
+        context = _Context(modules, heads, model.config, before, *calls)
+        _open.append(context)
+
     hooks = [
         model.base_model.register_forward_pre_hook(lambda *_: setattr(context, "layer", 0)),
         model.base_model.register_forward_hook(
-            lambda *_: _check_layers(model, context.layer, layers)
+            lambda *_: (
+                _check_layers(model, context.layer, layers)
+                if context in _opened_here.get()
+                else None
+            )
         ),
     ]
-    token = _contexts.set((*_contexts.get(), context))
+    _opened_here.set((*_opened_here.get(), context))
     try:
         yield
     finally:
-        _contexts.reset(token)
+        _opened_here.set(tuple(one for one in _opened_here.get() if one is not context))
         for hook in hooks:
             hook.remove()
-        model.set_attn_implementation(before)
+        with _lock:
+            _open.remove(context)
+            if all(one.config is not model.config for one in _open):
+                model.set_attn_implementation(before)
 
 
 def _check_layers(model: PreTrainedModel, seen: int, expected: int) -> None:
@@ -390,12 +420,7 @@ def _check_layers(model: PreTrainedModel, seen: int, expected: int) -> None:
 
 def is_edited(model: PreTrainedModel) -> bool:
     """True within a context that changes the model's maps or its heads' outputs, such as one that disables heads."""
-    own = {id(module) for module in model.modules()}
-    return any(
-        own & context.modules
-        for context in _contexts.get()
-        if context.edit_maps or context.edit_outputs
-    )
+    return any(one.edit_maps or one.edit_outputs for one in _in_force(model.modules()))
 
 
 def head_weights(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .batches import Batch, Measurement, begin
+from .batches import Batch, Measurement, begin, check_batches
 from .hooks import Observer, attention_hooks, device_of, unwrap
 from .norms import weighed
 
@@ -22,35 +22,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 
-def longest_input(model: PreTrainedModel) -> int | None:
-    """Tokens that the model can read at once; None if its configuration does not say."""
-    limit = getattr(model.config, "max_position_embeddings", None)
-    # RoBERTa counts positions from behind its padding id.
-    positions = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
-    first = getattr(positions, "padding_idx", None)
-    if limit is None or limit < 1:  # XLNet says -1
-        return None
-    return limit if first is None else limit - first - 1
-
-
-def check_length(model: PreTrainedModel, batch: Batch) -> None:
-    """Refuse inputs that are longer than the model can read, or padded at the beginning; raises ValueError."""
-    limit, longest = longest_input(model), int(batch.lengths.max())
-    if limit is not None and longest > limit:
-        raise ValueError(
-            f"an input of {longest} wordpieces is longer than the {limit} that {type(model).__name__} can read;"
-            " cut it with max_length"
-        )
-    if not batch.mask[:, 0].all():
-        raise ValueError(
-            "an input is padded at its beginning, so that positions shift and classifiers read padding;"
-            " pad on the right, as bertology_utils.batches_of does"
-        )
-
-
 def _forward(model: PreTrainedModel, batch: Batch, visit: Observer) -> torch.Tensor:
     """One forward pass; ``visit(layer, maps)`` is called at each layer. Returns the model's first output."""
-    check_length(model, batch)
 
     def visit_sized(layer: int, maps: torch.Tensor) -> None:
         if maps.shape[3] != (tokens := batch.mask.shape[1]):
@@ -76,10 +49,14 @@ def attention_maps(
             :mod:`bertology_utils.attention.norms`.
 
     Raises:
-        ValueError: the model is in training mode, shows no maps, or cannot read so long an input;
-            another attention.
+        TypeError, ValueError: see :func:`check_batches`; the model shows no maps; another attention.
     """
-    maps: list[torch.Tensor] = observe(model, [batch], {"": weighed(_Maps(), attention)})[""]
+    batches = check_batches(unwrap(model), batch, whole=False)
+    if len(batches) > 1:
+        raise ValueError(f"{len(batches)} batches are given; look at the maps of one at a time")
+    maps: list[torch.Tensor] = observe(
+        model, batches, {"": weighed(_Maps(), attention)}, whole=False
+    )[""]
     return maps
 
 
@@ -97,25 +74,29 @@ class _Maps:
 
 
 def observe(
-    model: PreTrainedModel, batches: Iterable[Batch], measurements: Mapping[str, Measurement]
+    model: PreTrainedModel,
+    batches: Iterable[Batch],
+    measurements: Mapping[str, Measurement],
+    whole: bool = True,
 ) -> dict[str, Any]:
     """One pass of ``model`` over ``batches`` that feeds every measurement.
 
     Args:
         model: encoder or classifier in evaluation mode.
-        batches: see :mod:`bertology_utils.attention.batches`; moved to the model's device.
+        batches: see :func:`check_batches`; moved to the model's device.
         measurements: by name. One that has a method ``start(batch)`` is told of
             each batch before the pass.
+        whole: see :func:`check_batches`.
 
     Returns:
         What each measurement computed, by name.
 
     Raises:
-        ValueError: the model is in training mode, shows no maps, or cannot read so long an input;
-            a measurement is to be fed by norm and the model's output projection cannot be named,
-            or was fed before.
+        TypeError, ValueError: see :func:`check_batches`; the model shows no maps; a measurement is to
+            be fed by norm and the model's output projection cannot be named, or was fed before.
     """
     model = unwrap(model)
+    batches = check_batches(model, batches, whole)
     device = device_of(model)
     for name, measurement in measurements.items():
         _use(name, measurement)

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from ..attention import Batch
+from ..attention.batches import check_batches
 from ..attention.hooks import attention_hooks, check_heads, device_of, shape_of, unwrap
 from ..common import Head, one_of
 from ..models import predict_logits
@@ -39,8 +40,8 @@ def disable_heads(model, heads: Iterable[Head]) -> AbstractContextManager[None]:
     L is the number of real tokens, special tokens among them, as in the
     published code; padding gets nothing. ModernBERT's local layers are no
     exception: a disabled head attends to the whole input, beyond its window.
-    Contexts add up, and reach no other model. Afterwards the model is as
-    before, whatever happened inside.
+    Contexts add up, and reach no other model, thread or asynchronous task.
+    Afterwards the model is as before, whatever happened inside.
 
     Args:
         model: encoder or classifier in evaluation mode, whose attention goes
@@ -133,7 +134,7 @@ def mean_outputs(model, batches: Sequence[Batch]) -> torch.Tensor:
         return context
 
     with torch.inference_mode(), attention_hooks(model, edit_outputs=add):
-        for batch in batches:
+        for batch in check_batches(model, batches, whole=False):
             batch = batch.to(device)
             real = batch.mask
             tokens += int(real.sum())

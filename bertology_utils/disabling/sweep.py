@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,7 +29,7 @@ from torch.nn import functional
 from ..attention import Batch
 from ..attention.hooks import device_of, is_edited, shape_of, unwrap
 from ..common import note, track
-from ..models import check, predict_logits
+from ..models import check, outputs_of, predict_logits
 from .masking import Instead, logits_without, replacement
 
 # Bounds the memory: variants × examples × length of one stack of inputs.
@@ -95,6 +96,7 @@ def _sweep(
     mean_over: Sequence[Batch] | None = None,
 ) -> Sweep:
     model = unwrap(model)
+    batches = check(model, batches)
     heads = shape_of(model)[1]
     sets = np.vstack([np.eye(heads, dtype=bool), np.ones((1, heads), dtype=bool)])
     instead = replacement(model, mean_over or batches, ablation)
@@ -132,24 +134,27 @@ def _reference(model, batches: Sequence[Batch], sets: np.ndarray, instead: Inste
 def pieces_of(model, batches: Sequence[Batch]) -> Pieces | None:
     """The model in pieces, if it is made of BERT's and no context edits it; else None, which is said.
 
-    What the pieces give is checked on one example.
-
-    Raises:
-        ValueError: see :func:`bertology_utils.models.check`.
+    What the pieces give is compared with what the model gives, for the shortest and the longest
+    example of the batch with the most padding.
     """
-    check(model, batches)
     # The fast way reads the weights, and would not see what a context changes.
     why = "has heads that are disabled already"
-    if not is_edited(model):
+    if any((batch.mask[:, 1:] > batch.mask[:, :-1]).any() for batch in batches):
+        why = "is given inputs with masked tokens between others"
+    elif not is_edited(model):
         why = "is not known to the fast sweep"
-        example = batches[0].example(0).to(device_of(model)).inputs
+        padded = max(batches, key=lambda batch: int((~batch.mask).sum()))
+        ends = dict.fromkeys([int(padded.lengths.argmin()), int(padded.lengths.argmax())])
+        inputs = {name: one[[*ends]] for name, one in padded.inputs.items()}
+        pair = Batch(inputs, [*range(len(ends))])
         try:
             with torch.inference_mode():
-                pieces, expected = Pieces(model), model(**example, return_dict=True).logits
-                outputs = pieces.rest(pieces.embed(example), 0)
+                pieces, expected = Pieces(model), outputs_of(model, pair)
+                alone = [one.to(pieces.device).inputs for one in by_length([pair], 1)]
+                outputs = torch.cat([pieces.rest(pieces.embed(one), 0) for one in alone])
             # Lower precision rounds more.
             tolerance = max(TOLERANCE, 16 * torch.finfo(expected.dtype).eps)
-            tolerance *= 1 + expected.abs().max()
+            tolerance *= 1 + float(expected.abs().max())
             if outputs.shape == expected.shape and (outputs - expected).abs().max() <= tolerance:
                 return pieces
         except (AttributeError, RuntimeError, TypeError):
@@ -170,8 +175,8 @@ class Pieces:
 
     def embed(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
         """Embeddings of inputs without padding, (inputs, tokens, hidden)."""
-        names = {"input_ids", "token_type_ids"} & set(inputs)
-        hidden = self.base.embeddings(**{name: inputs[name] for name in names})
+        given = {name: one for name, one in inputs.items() if name != "attention_mask"}
+        hidden = self.base.embeddings(**given)
         project = getattr(self.base, "embeddings_project", None)
         return project(hidden) if project is not None else hidden
 
@@ -308,7 +313,7 @@ def _one_layer(
 def by_length(batches: Sequence[Batch], tokens: int) -> list[Batch]:
     """The examples in groups of one length that have at most so many tokens, or one example."""
     groups = []
-    for length, examples in _of_lengths(batches).items():
+    for (length, *_), examples in _of_lengths(batches).items():
         room = max(1, tokens // length)
         groups += [_joined(examples[at : at + room]) for at in range(0, len(examples), room)]
     return groups
@@ -329,12 +334,13 @@ def partners(batches: Sequence[Batch]) -> list[Batch]:
     return groups
 
 
-def _of_lengths(batches: Sequence[Batch]) -> dict[int, list[Batch]]:
-    """By length, the shortest first: each example as a batch of its own, without padding, in the order of the data."""
-    examples: dict[int, list[Batch]] = {}
+def _of_lengths(batches: Sequence[Batch]) -> dict[tuple[Any, ...], list[Batch]]:
+    """By length and names of inputs, the shortest first: each example as a batch of its own, without padding, in the order of the data."""
+    examples: dict[tuple[Any, ...], list[Batch]] = {}
     places = {index: (batch, row) for batch in batches for row, index in enumerate(batch.index)}
     for _, (batch, row) in sorted(places.items()):
-        examples.setdefault(int(batch.lengths[row]), []).append(batch.example(row))
+        one = batch.example(row)
+        examples.setdefault((one.mask.shape[1], *sorted(one.inputs)), []).append(one)
     return dict(sorted(examples.items()))
 
 
