@@ -7,8 +7,8 @@ export async function openMeasured(state, list, make) {
   if (!all) {
     all = await (await fetch("measured.json")).json()
     for (const one of all) one.key = [one.page, one.what, one.of].join("|")
-    for (const [label, own] of Map.groupBy(all, (one) => one.what)) {
-      list.append(make("optgroup", { label }, ...own.map(({ key, of }) => make("option", { value: key, textContent: of }))))
+    for (const [label, own] of Map.groupBy(all, (one) => one.group)) {
+      list.append(make("optgroup", { label }, ...own.map(({ key, what, of }) => make("option", { value: key, textContent: `${what}: ${of}` }))))
     }
   }
   const known = all.find((one) => one.key === state.measure) ?? all.find((one) => one.key.startsWith(state.measure))

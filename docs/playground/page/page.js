@@ -27,6 +27,7 @@ let busy = false, again = false, stopped = false, failed = false, ignored = [], 
 
 const count = () => about.layers * about.heads
 const place = (head) => [Math.floor(head / about.heads) + 1, (head % about.heads) + 1] // layer and head, from 1
+const headsOf = (layer) => Array.from({ length: about.heads }, (_, at) => layer * about.heads + at)
 const title = (head) => `(${place(head).join(", ")})`
 const largest = (list) => list.reduce((best, one, at) => (Math.abs(one) > Math.abs(list[best]) ? at : best), 0)
 const answered = () => largest(whole.answer) // the label, with all heads
@@ -215,7 +216,7 @@ function draw() {
   $("restore").disabled = !state.off.size
   const buttons = document.querySelectorAll("#grid .head"), room = Math.max(8, buttons[0].clientWidth)
   for (const button of buttons) drawHead(button, Number(button.dataset.head), shown, Math.ceil((input?.ids.length ?? 1) / room))
-  document.querySelectorAll("#grid .layer").forEach((one, layer) => { one.ariaPressed = String(Array.from({ length: about.heads }, (_, at) => layer * about.heads + at).every((head) => state.off.has(head))) })
+  document.querySelectorAll("#grid .layer").forEach((one, layer) => { one.ariaPressed = String(headsOf(layer).every((head) => state.off.has(head))) })
   legend("legend", shown)
   legend("map-legend")
   if (state.view === "measured") drawCard($("card"), shownHead(), make)
@@ -342,12 +343,12 @@ function point(row, column) {
 }
 
 function build() {
-  const { layers, heads } = about, across = Array.from({ length: heads }, (_, head) => head)
+  const { layers, heads } = about
   const press = (head, switches) => change(switches && state.view !== "measured" ? { head, off: toggled([head]) } : { head })
   const arrows = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
   state.text = [about.examples[0]].flat()[0]
   $("about").textContent = `The model: ${about.name}, ${layers} layers of ${heads} heads.`
-  if (about.trained) $("trained").textContent = `It learned from ${about.trained}, so it takes every sentence for an opinion of a film. Of any other text its answer means little, however sure it is.`
+  if (about.trained) $("trained").textContent = `It learned from ${about.trained}: of any other text its answer means little, however sure it is.`
   if (about.typical) $("typical").textContent = about.typical
   const [begins, ends, unknown] = about.special
   $("tokens").textContent = `${begins} starts every input (BERT’s [CLS]), and a classifier reads its answer there; ${ends} ends a sentence ([SEP]). “▁” marks the beginning of a word, or “##” the rest of one; ${unknown} is what the model does not know.`
@@ -356,9 +357,9 @@ function build() {
   $("measured").hidden = !about.measured
   $("pairs").hidden = Boolean(about.single)
   $("grid").style.setProperty("--heads", heads)
-  $("grid").append(make("span"), ...across.map((head) => make("span", { textContent: head + 1 })))
+  $("grid").append(make("span"), ...headsOf(0).map((head) => make("span", { textContent: head + 1 })))
   for (let layer = 0; layer < layers; layer++) {
-    const own = across.map((head) => layer * heads + head), name = `layer ${layer + 1}: disable all its heads`
+    const own = headsOf(layer), name = `layer ${layer + 1}: disable all its heads`
     $("grid").append(make("button", { type: "button", className: "layer", textContent: layer + 1, title: name, ariaLabel: name, onclick: () => change({ off: toggled(own) }) }))
     for (const head of own) {
       const onclick = (event) => press(head, event.shiftKey !== (state.click === "disables"))
