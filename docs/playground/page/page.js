@@ -270,6 +270,7 @@ function drawAnswer() {
 function drawVerdict() {
   const button = (textContent, onclick) => make("button", { type: "button", textContent, onclick }), verdict = $("verdict")
   const tries = `${effects.length} of ${count()} heads tried`, go = () => { stopped = false; update() }
+  $("answer").ariaBusy = String(!isTried() && !stopped && isLoaded() && about.labels.length > 0) // a screen reader says the end, not every step
   if (!about.labels.length || (!isTried() && !isLoaded())) return verdict.replaceChildren()
   if (stopped && !isTried()) return verdict.replaceChildren(`${tries}. `, button("Go on", go))
   if (!isTried()) return verdict.replaceChildren(make("progress", { value: effects.length, max: count(), ariaLabel: "Heads tried" }), ` ${tries} `, button("Stop", () => { stopped = true; drawVerdict() }))
@@ -363,7 +364,7 @@ function build() {
     $("grid").append(make("button", { type: "button", className: "layer", textContent: layer + 1, title: name, ariaLabel: name, onclick: () => change({ off: toggled(own) }) }))
     for (const head of own) {
       const onclick = (event) => press(head, event.shiftKey !== (state.click === "disables"))
-      const button = make("button", { type: "button", className: "head", onclick }, make("canvas"), make("span"))
+      const button = make("button", { type: "button", className: "head", onclick }, make("canvas", { ariaHidden: "true" }), make("span"))
       button.dataset.head = head
       $("grid").append(button)
     }
