@@ -216,7 +216,7 @@ function draw() {
   $("restore").disabled = !state.off.size
   const buttons = document.querySelectorAll("#grid .head"), room = Math.max(8, buttons[0].clientWidth)
   for (const button of buttons) drawHead(button, Number(button.dataset.head), shown, Math.ceil((input?.ids.length ?? 1) / room))
-  document.querySelectorAll("#grid .layer").forEach((one, layer) => { one.ariaPressed = String(headsOf(layer).every((head) => state.off.has(head))) })
+  document.querySelectorAll("#grid .layer").forEach((one, layer) => Object.assign(one, { disabled: state.view === "measured", ariaPressed: String(headsOf(layer).every((head) => state.off.has(head))) }))
   legend("legend", shown)
   legend("map-legend")
   if (state.view === "measured") drawCard($("card"), shownHead(), make)
