@@ -50,7 +50,7 @@ _COPIED = (
 _HOME = """\
 # What do BERT's attention heads do?
 
-*Revealing the Dark Secrets of BERT* (Kovaleva, Romanov, Rogers and Rumshisky, EMNLP 2019) reports that a few patterns recur in most attention heads of BERT, and that a fine-tuned BERT often answers better if some of its heads are switched off. This project repeats the experiments on another BERT, in twelve notebooks that show how every number comes about.
+[*Revealing the Dark Secrets of BERT*](https://arxiv.org/abs/1908.08593) (Kovaleva, Romanov, Rogers and Rumshisky, EMNLP 2019) reports that a few patterns recur in most attention heads of BERT, and that a fine-tuned BERT often answers better if some of its heads are switched off. This project repeats the experiments on another BERT, in twelve notebooks that show how every number comes about.
 
 ## Switch off a head
 
@@ -79,12 +79,18 @@ _FIRST = ["docs/glossary", "docs/reading_verdicts", "docs/own_data", "docs/troub
 _PLAYGROUND = ("docs/own_data.md#a-playground-of-your-own", "playground/index.md")
 # Takes the playground's place where it cannot be built.
 _NO_PLAYGROUND = """\
-# Playground
+# Playground: your sentence, every head
+
+A classifier reads your sentence in the browser. You see what each attention head attends to, disable any of them, and watch the answer change.
 
 This copy of the site has no playground, since npm or the model was not there when it was built.
 """
-# Heads in sentences, outside of code, comments, formulas and links.
-_APART = re.compile(r"(```.*?```|`[^`]*`|<!--.*?-->|\$[^$]*\$|!?\[[^\n]*?\]\([^)]*\))", re.DOTALL)
+# What stays as it is when words of sentences become links: code, comments, formulas, links, tags and headings.
+_APART = re.compile(
+    r"(```.*?```|`[^`]*`|<!--.*?-->|\$[^$]*\$|!?\[[^\n]*?\]\([^)]*\)|<[^>\n]*>|(?:^|(?<=\n))#[^\n]*)",
+    re.DOTALL,
+)
+_ENTRY = re.compile(r"^- \*\*(.+?)\*\*: (.+)$", re.MULTILINE)  # of the glossary
 _HEAD = re.compile(r"\(([1-9]\d?), ([1-9]\d?)\)")
 _VIEWS = {"7": "norms", "9": "effects"}  # of the playground; "weights" for other pages
 _BADGE = re.compile(r"!\[([^\]]*)\]\(https?://[^)]*\)")  # a picture from elsewhere
@@ -154,12 +160,16 @@ def write_source(root: Path, source: Path) -> None:
     notebooks = sorted(
         (source / "notebooks").glob("*.ipynb"), key=lambda path: int(path.stem.split("_")[0])
     )
+    glossary = source / "docs" / "glossary.md"
+    text, terms = with_entries(glossary.read_text(encoding="utf-8"))
+    glossary.write_text(text, encoding="utf-8")
     for notebook in notebooks:
+        left = dict(terms)
         content = nbformat.read(notebook, as_version=4)
         for cell in content.cells:
             if cell.cell_type == "markdown":
                 text = _BADGE.sub(r"\1", cell.source).replace(*_PLAYGROUND)
-                cell.source = with_heads_linked(text, notebook.stem)
+                cell.source = with_heads_linked(with_terms_linked(text, left), notebook.stem)
         content.cells.append(nbformat.v4.new_markdown_cell(see_heads(notebook.stem)))
         nbformat.write(with_descriptions(folded(content)), notebook)
     readme = (root / "README.md").read_text(encoding="utf-8").replace(*_PLAYGROUND)
@@ -179,7 +189,7 @@ def write_source(root: Path, source: Path) -> None:
     faults.write_text(f"---\norphan: true\n---\n\n{faults.read_text('utf-8')}", encoding="utf-8")
     documents += [name for name in names("docs/*.md") if name not in (*documents, "docs/faults")]
     trees = {
-        "Play and look up": ["playground/index", "RESULTS"],
+        "Play and look up": ["Playground <playground/index>", "Results <RESULTS>"],
         "Notebooks": [f"notebooks/{notebook.name}" for notebook in notebooks],
         "For yourself": [
             "The project <README>",
@@ -214,10 +224,38 @@ def home(root: Path, readme: str) -> str:
     return _HOME.format(findings="\n".join(findings[:3]), pages="\n".join(table))
 
 
+def with_entries(glossary: str) -> tuple[str, dict[str, str]]:
+    """The glossary with an anchor for each term, which the search knows, too; its terms by their small letters."""
+    terms = {}
+
+    def entry(found: re.Match) -> str:
+        names = found[1].split(", ")
+        terms.update((name.lower(), name) for name in names)
+        return "\n```{glossary}\n" + "\n".join(names) + f"\n  {found[2]}\n```"
+
+    return _ENTRY.sub(entry, glossary), terms
+
+
+def with_terms_linked(text: str, terms: dict[str, str]) -> str:
+    """A notebook's Markdown in which the first use of each term leads to the glossary; takes these terms out."""
+    names = "|".join(re.escape(name) for name in sorted(terms, key=len, reverse=True))
+
+    def link(found: re.Match) -> str:
+        term = terms.pop(found[1].lower(), None)
+        return f"{{term}}`{found[0]} <{term}>`" if term else found[0]
+
+    parts = _APART.split(text)
+    for place in range(0, len(parts), 2):
+        parts[place] = re.sub(
+            rf"(?<![\w-])({names})s?(?![\w-])", link, parts[place], flags=re.IGNORECASE
+        )
+    return "".join(parts)
+
+
 def with_heads_linked(text: str, page: str) -> str:
     """A notebook's Markdown whose heads, "(3, 5)", lead to their numbers in the playground; those of the first to their maps."""
     parts = _APART.split(text)
-    view = "weights" if page.startswith("0_") else f"measured&measure={page}"
+    view = "weights" if page.startswith("0_") else view_of(page)
     for place in range(0, len(parts), 2):
         parts[place] = _HEAD.sub(
             rf'<a href="../playground/index.html#head=\1.\2&view={view}" title="this head in the playground">(\1, \2)</a>',
@@ -226,15 +264,20 @@ def with_heads_linked(text: str, page: str) -> str:
     return "".join(parts)
 
 
-def see_heads(name: str) -> str:
-    """The last words of a page: where its heads are seen at work, and their numbers."""
+def view_of(page: str) -> str:
+    """The playground's view of what was measured, at a notebook's own measures if it has some."""
     from docs.playground.measured import PAGES
 
+    return f"measured&measure={page}" if page in PAGES else "measured"
+
+
+def see_heads(name: str) -> str:
+    """The last words of a page: where its heads are seen at work, and their numbers."""
     view = _VIEWS.get(name.split("_")[0], "weights")
     address = "../playground/index.html#view="
     own = f'<a href="{address}{view}">Your own sentence in every head</a>'
-    numbers = f', and <a href="{address}measured&measure={name}">what was measured of each head</a>'
-    return f"**See it happen.** {own}{numbers if name in PAGES else ''}."
+    numbers = f'<a href="{address}{view_of(name)}">what was measured of each head</a>'
+    return f"**See it happen.** {own}, and {numbers}."
 
 
 def folded(content: nbformat.NotebookNode) -> nbformat.NotebookNode:

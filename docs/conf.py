@@ -1,5 +1,7 @@
 """Sphinx's settings for the site (`make site`); every file that a page needs comes with it, mathematics as MathML."""
 
+from pathlib import Path
+
 from docutils import nodes
 from latex2mathml.converter import convert
 from sphinx import addnodes
@@ -25,6 +27,7 @@ napoleon_use_ivar = True
 html_theme = "furo"
 html_use_index = html_domain_indices = False  # the search finds names, too
 html_favicon = "favicon.svg"
+html_search_scorer = str(Path(__file__).with_name("search.js"))
 html_static_path = ["site.css"]
 html_css_files = ["site.css"]
 html_show_copyright = html_show_sphinx = html_show_sourcelink = html_copy_source = False

@@ -17,6 +17,7 @@ import torch
 import xarray as xr
 from conftest import ROOT
 from pages import on_a_phone
+from torch.nn.utils import parametrize
 
 from bertology_utils import batches_of, load_classifier, load_tokenizer, sweep
 from bertology_utils.study import Study
@@ -24,8 +25,6 @@ from bertology_utils.study import Study
 pytest.importorskip("onnx", reason="the playground is exported by onnx, which `make site` installs")
 pytest.importorskip("onnxscript", reason="the playground needs onnxscript; `make site` installs it")
 pytest.importorskip("onnxruntime", reason="the playground needs onnxruntime; make site")
-
-import onnxruntime
 
 from docs.playground import __main__ as playground
 from docs.playground import export, measured
@@ -389,18 +388,13 @@ MEASURES = [
         "unit": "%",
         "digits": 1,
         "page": "6_disabling_heads",
-        "title": "6 · Disabling heads",
         "says": "How much the loss rises.",
-        "parts": [
-            {
-                "of": task,
-                "value": [head / 2 - 3 for head in range(LAYERS * HEADS)],
-                "low": [head / 2 - 4 for head in range(LAYERS * HEADS)],
-                "high": [head / 2 - 2 for head in range(LAYERS * HEADS)],
-            }
-            for task in ("MRPC", "RTE")
-        ],
+        "of": task,
+        "value": [head / 2 - 3 for head in range(LAYERS * HEADS)],
+        "low": [head / 2 - 4 for head in range(LAYERS * HEADS)],
+        "high": [head / 2 - 2 for head in range(LAYERS * HEADS)],
     }
+    for task in ("MRPC", "RTE")
 ]
 
 
@@ -415,7 +409,7 @@ def test_a_page_in_the_site_shows_what_was_measured_where_its_heads_fit(
     assert page.one("[data-head='11']").text == "2.5"
     assert "loss added, RTE, in %" in page.text("legend")
     card = page.text("card")
-    assert "6 · Disabling heads" in card and card.count("2.5 % [1.5, 3.5]") == 2
+    assert "loss added (notebook 6)" in card and card.count("2.5 % [1.5, 3.5]") == 2
     page.one("[data-head='0']").click()
     page.settle()
     assert "−3.0 % [−4.0, −2.0]" in page.text("card")
@@ -472,11 +466,10 @@ def test_blocks_of_four_bits_are_stored_as_they_are_and_other_numbers_are_not():
     )
     integers[0, 0] = 0
     array = (integers * scales.astype(np.float32)).astype(np.float32).reshape(6, 96)
-    halves, kept = export.four_bits(array)
-    assert halves.shape == (6, 48) and kept.shape == (6, 3)
-    low, high = (part.reshape(6, 3, 16).astype(int) - 8 for part in (halves & 15, halves >> 4))
-    again = np.concatenate([low, high], axis=2) * kept[..., None].astype(np.float32)
-    np.testing.assert_array_equal(again.reshape(6, 96).astype(np.float32), array)
+    found, kept = export.four_bits(array)
+    assert found.dtype.name == "int4" and found.shape == array.shape and kept.shape == (6, 3)
+    again = found.astype(np.float32).reshape(6, 3, 32) * kept[..., None].astype(np.float32)
+    np.testing.assert_array_equal(again.reshape(6, 96), array)
     assert export.four_bits(rng.normal(size=(6, 96)).astype(np.float32)) is None
     assert export.four_bits(array[:, :40]) is None
 
@@ -484,24 +477,18 @@ def test_blocks_of_four_bits_are_stored_as_they_are_and_other_numbers_are_not():
 def test_a_model_of_four_bits_and_a_narrow_update_loses_nothing_and_is_small(
     tmp_path, stored_weights
 ):
-    encoder = load_classifier("e5-2-layers", "sst2")
     model, tokenizer = load_classifier("e5-2-layers", "sst2"), load_tokenizer("e5-2-layers")
     torch.manual_seed(1)
-    parts = []
-    for linear, before in zip(
-        model.bert.encoder.modules(), encoder.bert.encoder.modules(), strict=True
-    ):
+    for linear in model.bert.encoder.modules():
         if isinstance(linear, torch.nn.Linear):
-            b, a = (torch.randn(size, 4).half().float() / 20 for size in linear.weight.shape)
-            with torch.no_grad():
-                linear.weight += b @ a.T
-            arrays = (linear.weight, before.weight, b, a.T)
-            parts.append(export.Parts(*(one.detach().numpy() for one in arrays)))
-    about = export.export(model, tokenizer, tmp_path, parts=parts)
+            factors = [torch.randn(size, 4) / 20 for size in linear.weight.shape]
+            update = export.LowRank(factors[0], factors[1].T.contiguous())
+            parametrize.register_parametrization(linear, "weight", update)
+    about = export.export(model, tokenizer, tmp_path)
     size = 32 * about["bytes"] / 4.6 / sum(one.numel() for one in model.parameters())
     assert size < 8, "about 4.5 bits for each number, and the update"
     assert about["texts"] == ("input_ids",)
-    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+    session = export.opened(tmp_path / "model.onnx")
     assert export.farthest(session, model, tokenizer, ["The plot is thin.", "日本 🙂"]) < 1e-4
     maps = np.fromfile(tmp_path / "first.bin", "<u2").reshape(
         2, 2, 12, *[len(about["first"]["ids"])] * 2
@@ -604,12 +591,15 @@ console.log(JSON.stringify({json.dumps(pairs)}.map(([text, pair]) => tokensOf(te
 
 
 def test_measured_heads_are_means_of_what_results_hold():
-    found = {one["what"]: one for one in measured.measured(Study.of("e5"), {})}
-    assert len(found) == sum(len(several) for several in measured.MEASURES.values()) <= 12
+    every = measured.measured(Study.of("e5"))
+    found = {(one["what"], one["of"]): one for one in every}
+    names = {one["what"] for one in every}
+    assert len(names) == sum(len(several) for several in measured.MEASURES.values()) <= 12
+    assert len(found) == len(every)
     without = xr.load_dataset(ROOT / "results/e5/without_each_head/RTE-1.nc")
     changed = without.right_without.astype(float) - without.right
     gains = (100 * changed.mean("example")).transpose("layer", "head").values.ravel()
-    (rte,) = (one for one in found["gain in score"]["parts"] if one["of"] == "RTE")
+    rte = found["gain in score", "RTE"]
     np.testing.assert_allclose(rte["value"], gains, atol=0.01)
     assert all(
         low <= one <= high
@@ -617,27 +607,20 @@ def test_measured_heads_are_means_of_what_results_hold():
     )
     weight = xr.load_dataset(ROOT / "results/e5/special_tokens/treebank.nc").weight.astype(float)
     on_cls = 100 * weight.sel(input="one sentence", token="[CLS]").mean("example")
-    part = found["weight on [CLS] and [SEP]"]["parts"][0]
-    assert part["of"] == "[CLS]"
     np.testing.assert_allclose(
-        part["value"], on_cls.transpose("layer", "head").values.ravel(), atol=0.1
+        found["weight on [CLS] and [SEP]", "[CLS]"]["value"],
+        on_cls.transpose("layer", "head").values.ravel(),
+        atol=0.1,
     )
-    for one in found.values():
-        assert all(len(part["value"]) == 144 for part in one["parts"]), one["what"]
-        assert len({part["of"] for part in one["parts"]}) == len(one["parts"])
-    json.dumps([*found.values()], allow_nan=False)
+    for one in every:
+        assert len(one["value"]) == 144, one["what"]
+    json.dumps(every, allow_nan=False)
 
 
 def test_what_is_not_measured_yet_is_left_out(monkeypatch, tmp_path):
     monkeypatch.setenv("BERTOLOGY_RESULTS", str(tmp_path))
-    assert measured.measured(Study.of("e5"), {}) == []
+    assert measured.measured(Study.of("e5")) == []
     assert measured.typical(Study.of("e5")) == ""
-
-
-def test_pages_have_the_titles_of_their_notebooks():
-    titles = playground.titles(ROOT / "notebooks")
-    assert set(titles) >= measured.PAGES
-    assert titles["6_disabling_heads"].startswith("6 · ")
 
 
 def test_npms_packages_are_pinned_by_their_hashes_and_no_host_is_named():

@@ -105,10 +105,31 @@ def test_heads_in_sentences_lead_to_the_playground_and_no_others():
     assert "#head=11.12&view=weights" in site.with_heads_linked("(11, 12)", "0_attention_head")
 
 
-def test_only_pages_with_measures_lead_to_them():
-    pytest.importorskip("onnxscript", reason="`make site` installs what exports the playground")
-    assert "view=measured&measure=8_pretrained_encoder" in site.see_heads("8_pretrained_encoder")
-    assert "measured" not in site.see_heads("0_attention_head")
+def test_every_measure_that_a_link_names_is_in_the_playground():
+    from docs.playground.measured import PAGES
+
+    for notebook in (ROOT / "notebooks").glob("*.ipynb"):
+        texts = site.with_heads_linked("head (3, 5)", notebook.stem), site.see_heads(notebook.stem)
+        named = re.findall(r"measure=(\w+)", "".join(texts))
+        assert set(named) <= PAGES and bool(named) == (notebook.stem in PAGES), notebook.stem
+    assert "view=measured" in site.see_heads("11_trees"), "another page's measures"
+
+
+def test_the_first_use_of_a_term_leads_to_the_glossary():
+    glossary, terms = site.with_entries(
+        "## A\n\n- **[CLS], [SEP]**: tokens.\n- **null head**: of (1, 2).\n- **head**: *a* head."
+    )
+    assert "\n```{glossary}\n[CLS]\n[SEP]\n  tokens.\n```" in glossary
+    text = "# Head\n`head` [head](x) <a title='head'>Heads</a>, head, ahead, Null heads, head-on, [CLS]."
+    linked = site.with_terms_linked(text, terms)
+    for one in (
+        "{term}`Heads <head>`</a>, head",
+        "{term}`Null heads <null head>`",
+        "{term}`[CLS] <",
+    ):
+        assert one in linked
+    assert linked.count("{term}") == 3 and list(terms.values()) == ["[SEP]"]
+    assert site.with_terms_linked("a head", terms) == "a head"
 
 
 @pytest.mark.parametrize("width", [390, 1200])

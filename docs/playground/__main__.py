@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -20,14 +19,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import nbformat
-from safetensors import safe_open
-from safetensors.numpy import load_file
+from safetensors.torch import load_file
+from torch.nn.utils import parametrize
 
 from bertology_utils import cache
 from bertology_utils.study import EXAMPLE, ROOT, Study
 
-from .export import EXAMPLES, Parts, export, load
+from .export import EXAMPLES, LowRank, export, load
 
 HERE = Path(__file__).parent
 OWN = "runs/playground"
@@ -74,12 +72,9 @@ def example_model(page: Path) -> dict[str, Any]:
     key = {"files": [cache.file_sha256(one) for one in sources], "first": SENTENCES[0]}
     kept = cache.artefact("playground", key, lambda target, _: export_example(target))
     shutil.copytree(kept, page, dirs_exist_ok=True)
-    with safe_open(EXAMPLE, "numpy") as file:
-        data = file.metadata()["data"]  # "GLUE's SST-2, 32000 of its 67349 training rows, drawn …"
-    rows = int(re.search(r", (\d+) of", data)[1])
     return json.loads((page / ABOUT).read_text(encoding="utf-8")) | {
         "name": "multilingual E5-small",
-        "trained": f"{rows:,} phrases from film reviews (SST-2)",
+        "trained": "phrases from film reviews (SST-2)",
         "examples": SENTENCES,
         "labels": ["negative", "positive"],
         "single": True,  # no pairs of sentences
@@ -90,15 +85,13 @@ def export_example(target: Path) -> None:
     """Write the example classifier in the 4 bits and the low-rank updates that it is made of."""
     study, update = Study.of(STUDY), load_file(EXAMPLE)
     model = study.example_classifier().cpu()
-    before, whole = (dict(one.named_parameters()) for one in (study.encoder().cpu(), model.bert))
-    parts = [
-        Parts(
-            *(of[f"{name}.weight"].detach().numpy() for of in (whole, before)),
-            *(update[f"{name}.{letter}"].astype("float32") for letter in "ba"),
-        )
-        for name in (one.removesuffix(".a") for one in update if one.endswith(".a"))
-    ]
-    write_json(target / ABOUT, export(model, study.tokenizer, target, SENTENCES[0], parts))
+    for name, before in study.encoder().cpu().named_modules():
+        if f"{name}.a" in update:
+            linear = model.bert.get_submodule(name)
+            linear.weight.data = before.weight.data
+            factors = (update[f"{name}.{letter}"].float() for letter in "ba")
+            parametrize.register_parametrization(linear, "weight", LowRank(*factors))
+    write_json(target / ABOUT, export(model, study.tokenizer, target, SENTENCES[0]))
 
 
 def packages(root: Path) -> Path:
@@ -148,10 +141,10 @@ def write(
 
         study, about["home"] = Study.of(STUDY), "../index.html"
         with contextlib.redirect_stdout(None):  # which would say what is not measured yet
-            measures = measured(study, titles(root / "notebooks"))
+            measures = measured(study)
             about["typical"] = typical(study) if about.get("single") else ""
         heads = about["layers"] * about["heads"]
-        if measures and len(measures[0]["parts"][0]["value"]) == heads:
+        if measures and len(measures[0]["value"]) == heads:
             write_json(page / "measured.json", measures)
             about["measured"] = True
     write_json(page / ABOUT, about)
@@ -161,17 +154,6 @@ def write_json(path: Path, content: object) -> None:
     """Write a file that the page reads."""
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     cache.write_atomically(path, f"{text}\n".encode())
-
-
-def titles(notebooks: Path) -> dict[str, str]:
-    """The title of each notebook, "6 · Disabling heads", by its name."""
-    found = {}
-    for path in notebooks.glob("*.ipynb"):
-        cells = nbformat.read(path, as_version=4).cells
-        text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-        title = re.search(r"^# (.+)", text, re.MULTILINE)
-        found[path.stem] = title[1] if title else path.stem
-    return found
 
 
 def main(folder: Path) -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import torch
+from ml_dtypes import int4
 from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer, normalizers
 from torch import nn
@@ -33,8 +33,9 @@ MAX_TOKENS = 128
 ABLATIONS = ("uniform", "zero")
 OUTPUTS = ("weights", "norms", "answer")
 FARTHEST = 1e-3  # from PyTorch, of weights, norms and probabilities
-LARGE = 10_000  # numbers of a matrix that is stored in 16 bits each, or in 4
+LARGE = 1_000  # numbers of a matrix that is stored in fewer than 32 bits each
 BLOCK = 32  # numbers that share a scale where there are 4 bits for each
+OPSET = 21  # the first with 4-bit integers
 EXAMPLES: list[Any] = [
     "The story never loses its way.",
     "She gave him the book, but he did not read it.",
@@ -123,6 +124,8 @@ def traced(model: Any, texts: tuple[str, ...], longest: int) -> onnx.ModelProto:
         Heads(model).eval(),
         (off, torch.zeros(1), *ids),
         dynamo=True,
+        opset_version=OPSET,
+        optimize=False,  # which would multiply the factors of LowRank out
         verbose=False,
         dynamic_shapes=shapes,
         input_names=["off", "zero", *texts],
@@ -136,143 +139,66 @@ def traced(model: Any, texts: tuple[str, ...], longest: int) -> onnx.ModelProto:
     return content
 
 
-@dataclass
-class Parts:
-    """What a weight is made of: ``whole`` is ``before`` plus the product of two narrow factors (LoRA)."""
+class LowRank(nn.Module):
+    """A weight as the sum of itself and a product of two narrow factors (LoRA), for torch's ``parametrize``."""
 
-    whole: np.ndarray
-    before: np.ndarray
-    b: np.ndarray
-    a: np.ndarray
+    def __init__(self, b: torch.Tensor, a: torch.Tensor):
+        super().__init__()
+        self.b, self.a = nn.Parameter(b), nn.Parameter(a)
+
+    def forward(self, weight):
+        """See the class."""
+        return weight + self.b @ self.a
+
+
+def pack(content: onnx.ModelProto) -> None:
+    """Store large matrices in fewer bits, in place; runtimes unpack them when they load the file.
+
+    A matrix takes 4 bits for each number where this loses nothing. All others become 16-bit
+    integers with a scale for each row, with a third of the error of 16-bit floats.
+    """
+    graph, tensors, steps = content.graph, [], []
+    for tensor in graph.initializer:
+        array, name = numpy_helper.to_array(tensor), tensor.name
+        if array.dtype != np.float32 or array.ndim != 2 or array.size < LARGE:
+            tensors.append(tensor)
+            continue
+        parts, options = four_bits(array), {"axis": 1, "block_size": BLOCK}
+        if parts is None:
+            scales = np.maximum(np.abs(array).max(axis=1) / np.iinfo(np.int16).max, 1e-12)
+            parts = np.round(array / scales[:, None]).astype(np.int16), scales
+            options = {"axis": 0}
+        integers, scales, single = (f"{name}_{part}" for part in ("integers", "scales", "single"))
+        tensors += map(numpy_helper.from_array, parts, (integers, scales))
+        steps += [
+            helper.make_node("Cast", [scales], [single], to=TensorProto.FLOAT),
+            helper.make_node("DequantizeLinear", [integers, single], [name], **options),
+        ]
+    steps += graph.node
+    del graph.initializer[:], graph.node[:]
+    graph.initializer.extend(tensors)
+    graph.node.extend(steps)
 
 
 def four_bits(array: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Bytes and scales of a matrix in which 32 neighbours are integers from -8 to 7 times a scale; of any other None.
+    """Integers and scales of a matrix in which 32 neighbours are integers from -8 to 7 times a scale; of any other None.
 
     Returns:
-        Bytes whose low halves, plus 8, are the first 16 of a block and whose high halves are the
-        others, (rows, blocks · 16); scales, (rows, blocks), 16-bit floats.
+        4-bit integers in the matrix's shape; scales, (rows, blocks), 16-bit floats.
     """
     if array.shape[1] % BLOCK:
         return None
     blocks = array.reshape(-1, BLOCK)
     largest = np.take_along_axis(blocks, np.abs(blocks).argmax(axis=1)[:, None], axis=1)
-    scales, integers = np.zeros(largest.shape, np.float16), np.zeros(blocks.shape, np.int8)
+    scales, integers = np.zeros(largest.shape, np.float16), np.zeros(blocks.shape, int4)
     left = np.flatnonzero(largest)  # a block of zeros has the scale 0
     for highest in (-8, *range(7, 0, -1), *range(-7, 0)):  # the integer of the largest number
         scale = (largest[left] / highest).astype(np.float16)
         own = np.clip(np.round(blocks[left] / np.float32(scale)), -8, 7)
         fits = (own * np.float32(scale) == blocks[left]).all(axis=1)
-        scales[left[fits]], integers[left[fits]] = scale[fits], own[fits]
+        scales[left[fits]], integers[left[fits]] = scale[fits], own[fits].astype(int4)
         left = left[~fits]
-    if len(left):
-        return None
-    halves = (integers + 8).astype(np.uint8)
-    half = BLOCK // 2
-    packed = halves[:, :half] | halves[:, half:] << 4
-    return packed.reshape(len(array), -1), scales.reshape(len(array), -1)
-
-
-class Packed:
-    """The same content with large matrices in fewer bits, which a runtime unpacks once.
-
-    A matrix takes 4 bits for each number where this loses nothing (:func:`four_bits`). All others
-    become 16-bit integers, each row or column with a scale; of rows and columns those are scaled
-    which leaves the smaller error, a third of that of 16-bit floats.
-
-    Args:
-        content: all numbers in 32 bits.
-        parts: what some of the weights are made of.
-    """
-
-    def __init__(self, content: onnx.ModelProto, parts: Sequence[Parts] = ()):
-        self.made = onnx.ModelProto()
-        self.made.CopyFrom(content)
-        self.graph = self.made.graph
-        del self.graph.initializer[:], self.graph.node[:]
-        # The file multiplies by weights from the right, so it has PyTorch's turned.
-        known = {one.whole.T.tobytes(): one for one in parts}
-        tables = {node.input[0] for node in content.graph.node if node.op_type == "Gather"}
-        rows = {}  # by the table's name
-        for tensor in content.graph.initializer:
-            array, name = numpy_helper.to_array(tensor), tensor.name
-            if array.dtype != np.float32 or array.size < LARGE or array.ndim != 2:
-                self.graph.initializer.append(tensor)
-            elif name in tables and (blocks := four_bits(array)):
-                rows[name] = [self.keep(f"{name}_{at}", one) for at, one in enumerate(blocks)]
-            elif (one := known.get(array.tobytes())) and (blocks := four_bits(one.before)):
-                self.sum_up(name, blocks, one)
-            else:
-                self.scale(name, array)
-        for node in content.graph.node:
-            if node.op_type == "Gather" and (table := rows.get(node.input[0])):
-                ids, output = node.input[1], node.output[0]
-                found = [self.node("Gather", [one, ids], f"{output}_{one}") for one in table]
-                self.unpack(output, *found, [1, -1, width_of(content, node.input[0])])
-            else:
-                self.graph.node.append(node)
-
-    def keep(self, name: str, array: np.ndarray) -> str:
-        """Store an array; returns its name."""
-        self.graph.initializer.append(numpy_helper.from_array(array, name))
-        return name
-
-    def node(self, kind: str, inputs: list[str], output: str, **options: Any) -> str:
-        """Add a step; returns the name of its output."""
-        self.graph.node.append(helper.make_node(kind, inputs, [output], **options))
-        return output
-
-    def single(self, name: str) -> str:
-        """The same in 32-bit floats."""
-        return self.node("Cast", [name], f"{name}_single", to=TensorProto.FLOAT)
-
-    def scale(self, name: str, array: np.ndarray) -> None:
-        """Store a matrix as 16-bit integers and scales."""
-        ways = []
-        for axis in (0, 1):
-            largest = np.abs(array).max(axis=axis, keepdims=True)
-            scale = np.maximum(largest / np.iinfo(np.int16).max, 1e-12)
-            integers = np.round(array / scale).astype(np.int16)
-            ways.append((np.square(scale * integers - array).sum(), scale, integers))
-        _, scale, integers = min(ways, key=lambda way: way[0])
-        given = self.single(self.keep(f"{name}_integers", integers))
-        self.node("Mul", [given, self.keep(f"{name}_scale", scale)], name)
-
-    def unpack(self, name: str, halves: str, scales: str, shape: list[int]) -> None:
-        """Numbers from what :func:`four_bits` returns, (…, rows, columns) as ``shape`` says."""
-        low, high = (self.keep(f"{name}_{bits}", np.array(bits, np.uint8)) for bits in (15, 4))
-        blocks = self.keep(f"{name}_blocks", np.array([-1, BLOCK // 2]))
-        halves = self.node("Reshape", [halves, blocks], f"{name}_bytes")
-        both = [
-            self.node("BitwiseAnd", [halves, low], f"{name}_first"),
-            self.node("BitShift", [halves, high], f"{name}_second", direction="RIGHT"),
-        ]
-        integers = self.single(self.node("Concat", both, f"{name}_integers", axis=1))
-        eight = self.keep(f"{name}_8", np.array(8, np.float32))
-        centred = self.node("Sub", [integers, eight], f"{name}_centred")
-        column = self.keep(f"{name}_column", np.array([-1, 1]))
-        scales = self.single(self.node("Reshape", [scales, column], f"{name}_scales"))
-        scaled = self.node("Mul", [centred, scales], f"{name}_scaled")
-        self.node("Reshape", [scaled, self.keep(f"{name}_shape", np.array(shape))], name)
-
-    def sum_up(self, name: str, blocks: tuple[np.ndarray, np.ndarray], one: Parts) -> None:
-        """Store a weight in 4 bits and the factors of its update, in 16 where this loses nothing."""
-        halves, scales = (self.keep(f"{name}_{at}", part) for at, part in enumerate(blocks))
-        self.unpack(f"{name}_before", halves, scales, list(one.before.shape))
-        factors = []
-        for letter in "ba":
-            factor = getattr(one, letter)
-            short = factor.astype(np.float16)
-            kept = self.keep(f"{name}_{letter}", short if (short == factor).all() else factor)
-            factors.append(self.single(kept))
-        update = self.node("MatMul", factors, f"{name}_update")
-        whole = self.node("Add", [f"{name}_before", update], f"{name}_whole")
-        self.node("Transpose", [whole], name, perm=[1, 0])
-
-
-def width_of(content: onnx.ModelProto, name: str) -> int:
-    """How many columns a stored matrix has."""
-    return next(one.dims[1] for one in content.graph.initializer if one.name == name)
+    return None if len(left) else (integers.reshape(array.shape), scales.reshape(len(array), -1))
 
 
 def by_pytorch(model: Any, tokenizer: Any, text: Any, off: np.ndarray, ablation: str) -> dict:
@@ -299,6 +225,13 @@ def probabilities(logits: np.ndarray) -> np.ndarray:
     """Softmax over the last axis; a single output as it is."""
     powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return powers / powers.sum(axis=-1, keepdims=True) if logits.shape[-1] > 1 else logits
+
+
+def opened(path: Path) -> onnxruntime.InferenceSession:
+    """The file, its weights unpacked once and not in every run."""
+    options = onnxruntime.SessionOptions()
+    options.add_session_config_entry("session.disable_quant_qdq", "1")
+    return onnxruntime.InferenceSession(path, options)
 
 
 def answers_of(session: Any, batch: Any, off: np.ndarray, ablation: str) -> dict[str, np.ndarray]:
@@ -371,7 +304,6 @@ def export(
     tokenizer: Any,
     target: Path,
     first: Any = EXAMPLES[0],
-    parts: Sequence[Parts] = (),
 ) -> dict[str, Any]:
     """Write model.onnx, tokenizer.json and first.bin into a folder; returns what the page has to know of the model.
 
@@ -379,17 +311,17 @@ def export(
         model, tokenizer: see :func:`load`.
         target: the folder.
         first: the sentence, or pair, that the page shows before its model is there.
-        parts: see :class:`Packed`.
 
     Raises:
         ValueError: the file does not say what PyTorch says.
     """
     config, path = model.config, target / "model.onnx"
     longest = min(MAX_TOKENS, config.max_position_embeddings)
-    packed = Packed(traced(model, inputs_of(tokenizer), longest), parts).made
-    write_atomically(path, packed.SerializeToString())
+    content = traced(model, inputs_of(tokenizer), longest)
+    pack(content)
+    write_atomically(path, content.SerializeToString())
     print(f"{path.stat().st_size / 1e6:.0f} MB, which every reader loads", flush=True)
-    session = onnxruntime.InferenceSession(path)
+    session = opened(path)
     if (largest := farthest(session, model, tokenizer, ["a", first, *EXAMPLES[1:]])) > FARTHEST:
         raise ValueError(f"what was exported differs by {largest:.1e} from PyTorch")
     print(f"{largest:.1e} from PyTorch at most", flush=True)

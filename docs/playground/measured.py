@@ -5,9 +5,9 @@ Each measure says in a sentence what it is, and on which notebook the arrays are
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -47,18 +47,8 @@ DEPENDENCIES = {
 }
 
 
-@dataclass(frozen=True)
-class Measure:
-    """A number of each head.
-
-    Attributes:
-        what: its name.
-        unit: of its values; "" for none.
-        digits: after the decimal point.
-        page: the notebook that explains it.
-        says: what it is, in a sentence.
-        parts: its values by a study, with axes layer and head.
-    """
+class Measure(NamedTuple):
+    """A number of each head: its name, unit and digits, the notebook that explains it, what it is, and its parts."""
 
     what: str
     unit: str
@@ -139,14 +129,6 @@ def linked(study: Study) -> Parts:
         yield str(kind), 100 * weight.sel(kind=kind).mean("example")
 
 
-def neighbours(study: Study) -> Parts:
-    """Weight on the token before and on the token after, before fine-tuning, over tasks."""
-    before = [one.isel(run=0).sel(state="pre-trained") for one in study.measure(links).values()]
-    weight = xr.concat([one.neighbour.astype(float) for one in before], "example")
-    for side in weight.side.values:
-        yield f"the token {side}", 100 * weight.sel(side=side).mean("example")
-
-
 def framed(study: Study) -> Parts:
     """Weight along FrameNet's links beyond place and words, by direction."""
     weight = study.measure(frame_links)["framenet"].weight.astype(float)
@@ -183,7 +165,6 @@ MEASURES = {
     "What the head attends to": [
         Measure("weight on [CLS] and [SEP]", "%", 0, "8_pretrained_encoder", "How much of its attention the average token of a sentence gives to [CLS], or to all [SEP] together, before fine-tuning.", specials),
         Measure("governors found", "%", 0, "8_pretrained_encoder", "For how many words the head attends, of all other words, most to the one that the word depends on, such as the verb of a subject. Before fine-tuning; by the type of dependency.", governors),
-        Measure("weight on the neighbour", "%", 0, "5_token_to_token", "How much of its attention the average token gives to the token before it, or after it. Before fine-tuning.", neighbours),
         Measure("weight along links", "points", 1, "5_token_to_token", "How much more attention a word gives to a word that grammar links with it than to words that stand at the same places in other sentences. Before fine-tuning.", linked),
         Measure("weight along frame links", "points", 1, "2_framenet_heads", "How much more attention goes from a predicate to its frame elements, or back, than place and words explain. Before fine-tuning.", framed),
         Measure("shared words", "points", 1, "6_disabling_heads", "How much more attention a word gives to the same word in the other sentence than to the other words there. After fine-tuning.", twins),
@@ -197,24 +178,14 @@ MEASURES = {
 PAGES = {one.page for several in MEASURES.values() for one in several}
 
 
-def measured(study: Study, titles: dict[str, str]) -> list[dict[str, Any]]:
-    """All measures that a study has on file, as the page reads them: values are in order of heads, layer by layer.
-
-    Args:
-        study: whose results are read.
-        titles: of notebooks, by their names.
-    """
+def measured(study: Study) -> list[dict[str, Any]]:
+    """All that a study has on file, as the page reads it: each part of each measure, with values in order of heads."""
     found = []
     for group, several in MEASURES.items():
-        for one in several:
-            try:
-                parts = [entry(of, values, one.digits) for of, values in one.parts(study)]
-            except FileNotFoundError:  # nothing is measured yet
-                continue
-            own = {name: getattr(one, name) for name in ("what", "unit", "digits", "page", "says")}
-            found.append(
-                {"group": group, "title": titles.get(one.page, one.page), **own, "parts": parts}
-            )
+        for *about, parts in several:
+            own = {"group": group, **dict(zip(Measure._fields, about, strict=False))}
+            with contextlib.suppress(FileNotFoundError):  # what is not measured yet
+                found += [own | entry(*part, own["digits"]) for part in parts(study)]
     return found
 
 

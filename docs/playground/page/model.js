@@ -29,7 +29,7 @@ export async function load(progress) {
   ort.env.wasm.numThreads = 1 // more need headers that static hosts do not send, and gain nothing on short texts
   ort.env.wasm.proxy = true // in a worker, so that the page answers while the model computes
   tokenizer = tokenizerOf(rules)
-  session = await ort.InferenceSession.create(bytes, { executionProviders: ["wasm"] })
+  session = await ort.InferenceSession.create(bytes, { executionProviders: ["wasm"], extra: { session: { disable_quant_qdq: "1" } } }) // weights are unpacked once
 }
 
 const tokenizerOf = (rules) => new Tokenizer(rules, { tokenizer_class: about.texts.length > 1 ? "BertTokenizer" : "PreTrainedTokenizerFast" })

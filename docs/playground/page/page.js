@@ -1,15 +1,14 @@
 // The page: its state stands in the address, update() computes what the state asks for, and draw() shows it.
 import { about, isLoaded, load, open, run, tokensOf } from "./model.js"
-import { drawCard, fillLists, measured, openMeasured, round } from "./measured.js"
+import { drawCard, measured, openMeasured, round } from "./measured.js"
 
 const EXPLAINED = {
   weights: "Weights: how much each token (row) attends to each token (column). A vertical line is a token to which all others attend; a diagonal, attention to neighbours.",
   norms: "Norms: each weight times the length of the vector that it carries, as a share of the row. Much attention to a short vector contributes little.",
   effects: "Effects: how the answer changes if this head alone is disabled.",
-  measured: "",
 }
 const DISABLED = { uniform: "attends to all tokens equally", zero: "outputs nothing" }
-const CHOICES = { view: Object.keys(EXPLAINED), click: ["enlarges", "disables"], ablation: ["uniform", "zero"] }
+const CHOICES = { view: [...Object.keys(EXPLAINED), "measured"], click: ["enlarges", "disables"], ablation: ["uniform", "zero"] }
 const RAMPS = { // in the light and in the dark
   shares: ["#f1f7f4 #aedcc4 #40a7ac #345f9a #3c3368 #0b0405", "#20262d #3c3368 #345f9a #40a7ac #aedcc4 #f6fff9"],
   signed: ["#1f4e8c #8fb0d8 #f4f5f6 #dc9c94 #a8322a", "#7db1f2 #2f5587 #262c34 #8a3f38 #f08b7e"],
@@ -18,23 +17,23 @@ const CHANGED = 0.05 // a map that differs by more anywhere is marked
 const MATTERS = 0.01 // a head that changes a probability by less does not matter
 const WIDEST = 0.5 // a change of a probability from which on the colour is darkest, on whatever sentence
 const TOKENS_AT_ONCE = 200 // in a run of a sweep, so that another change need not wait long
-const SHORT = 40 // tokens of a text in which all heads are tried unasked
 const $ = (id) => document.getElementById(id)
 const make = (tag, parts = {}, ...inside) => { const one = Object.assign(document.createElement(tag), parts); one.append(...inside); return one }
 const state = { text: "", pair: "", off: new Set(), head: null, view: "weights", click: "enlarges", ablation: "uniform", measure: "" }
 const cursor = { row: 0, column: 0 }, colours = {}
 let first // the first example, as it comes with the page
 let input, whole, now, effects = [] // tokens; outputs with all heads, and as the state says; change of the answer by head
-let busy = false, again = false, asked = false, stopped = false, failed = false, ignored = [], isStep = false, waiting, frame
+let busy = false, again = false, stopped = false, failed = false, ignored = [], isStep = false, suggested, waiting, frame
 
 const count = () => about.layers * about.heads
 const place = (head) => [Math.floor(head / about.heads) + 1, (head % about.heads) + 1] // layer and head, from 1
+const headsOf = (layer) => Array.from({ length: about.heads }, (_, at) => layer * about.heads + at)
 const title = (head) => `(${place(head).join(", ")})`
 const largest = (list) => list.reduce((best, one, at) => (Math.abs(one) > Math.abs(list[best]) ? at : best), 0)
 const answered = () => largest(whole.answer) // the label, with all heads
 const isChance = () => about.labels.length > 1 // a single output is no probability
 const told = () => (ignored.length ? `Ignored in the address: ${ignored.join(", ")}. ` : "")
-const isWanted = () => asked || state.view === "effects" || input.ids.length <= SHORT // all heads are to be tried
+const shownHead = () => state.head ?? suggested // until one is chosen
 const isTried = () => effects.length === count()
 const mapWay = () => (state.view === "norms" ? "norms" : "weights")
 const valuesOf = (head, way, from = now) => from[way].subarray(head * input.ids.length ** 2, (head + 1) * input.ids.length ** 2)
@@ -69,8 +68,8 @@ async function turn() {
   const [text, pair] = [state.text.trim(), state.pair.trim()], key = JSON.stringify([text, pair])
   document.documentElement.dataset.view = state.view // an empty text is still to be filled in
   if (state.view === "measured") {
-    ignored.push(...await openMeasured(state))
-    state.head ??= largest(measured().values)
+    ignored.push(...await openMeasured(state, $("what"), make))
+    suggested = largest(measured(make).values)
     say(told())
     return draw()
   }
@@ -87,11 +86,11 @@ async function turn() {
     ;[input, whole, now] = [next, base, found] // together: the page may be drawn at any time
   }
   if (isFirst && fresh && state.off.size && isLoaded()) now = await outputs(input, state.off)
-  state.head ??= isTried() ? largest(effects) : telling()
+  suggested = isTried() ? largest(effects) : telling()
   const cut = input.length > input.ids.length ? `Of ${input.length} tokens ${input.ids.length} are read: the longer sentence is cut at its end. ` : ""
   say(told() + cut)
   draw()
-  if (isLoaded() && about.labels.length && !isTried() && !stopped && isWanted()) await sweep()
+  if (isLoaded() && about.labels.length && !isTried() && !stopped) await sweep()
 }
 
 // The first example, before the model is there: with all heads, and without each of them.
@@ -114,6 +113,7 @@ async function sweep() {
     drawVerdict()
     if (again) return
   }
+  suggested = largest(effects)
   draw()
 }
 
@@ -127,8 +127,8 @@ function telling() { // of all heads that with most weight between words: a firs
 }
 
 function aim() { // at the cell of the head's map with most weight between words
-  const best = largest(valuesOf(state.head, "weights").map((one, at) => (isBetween(at) ? one : 0))), size = input.ids.length
-  Object.assign(cursor, { of: `${state.head} ${input.key}`, row: Math.floor(best / size), column: best % size })
+  const best = largest(valuesOf(shownHead(), "weights").map((one, at) => (isBetween(at) ? one : 0))), size = input.ids.length
+  Object.assign(cursor, { of: `${shownHead()} ${input.key}`, row: Math.floor(best / size), column: best % size })
 }
 
 function toggled(heads) {
@@ -147,7 +147,7 @@ function write() {
 }
 
 function fromAddress() {
-  const found = { off: new Set(), pair: "", view: "weights" }, number = (one) => { // of a head, from 0
+  const found = { off: new Set(), head: null, pair: "", view: "weights" }, number = (one) => { // of a head, from 0
     const [layer, head, ...more] = one.split(".").map(Number)
     return !more.length && layer >= 1 && layer <= about.layers && head >= 1 && head <= about.heads ? (layer - 1) * about.heads + head - 1 : NaN
   }
@@ -191,10 +191,10 @@ function legend(id, { unit, name, ticks } = { unit: mapWay().slice(0, -1), name:
 // the middle if they are signed.
 function numbers() {
   if (state.view === "measured") {
-    const one = measured(), there = one.values.filter((value) => value !== null), signed = Math.min(...there) < 0 && Math.max(...there) > 0
+    const one = measured(make), there = one.values.filter((value) => value !== null), signed = Math.min(...there) < 0 && Math.max(...there) > 0
     const reach = Math.max(1e-9, ...there.map(Math.abs)), [low, high] = signed ? [-reach, reach] : [Math.min(...there), Math.max(...there)]
     const at = (value) => (value - low) / (high - low || 1), ticks = (signed ? [low, 0, high] : [low, high]).map((value) => [at(value), round(value, high < 2 ? 2 : 0)])
-    return { ...one, unit: one.name, at, name: signed ? "signed" : "shares", ticks }
+    return { ...one, at, name: signed ? "signed" : "shares", ticks }
   }
   if (state.view !== "effects") return undefined
   const values = Array.from({ length: count() }, (_, at) => effects[at] ?? null), texts = values.map((one) => (one === null ? "not tried yet" : points(one)))
@@ -212,20 +212,21 @@ function draw() {
   for (const name of Object.keys(RAMPS)) colours[name] = ramp(RAMPS[name][theme].split(" "))
   for (const field of Object.keys(CHOICES)) document.querySelector(`[name=${field}][value="${state[field]}"]`).checked = true
   const hatched = state.view === "effects" && state.off.size ? " Of a hatched head: how it changes if the head is enabled. All others stay as they are." : ""
-  $("explained").replaceChildren(...(state.view === "measured" ? saidOf(measured()) : [EXPLAINED[state.view] + hatched]))
+  $("explained").replaceChildren(...(shown?.said ?? [EXPLAINED[state.view] + hatched]))
   $("restore").disabled = !state.off.size
   const buttons = document.querySelectorAll("#grid .head"), room = Math.max(8, buttons[0].clientWidth)
   for (const button of buttons) drawHead(button, Number(button.dataset.head), shown, Math.ceil((input?.ids.length ?? 1) / room))
+  document.querySelectorAll("#grid .layer").forEach((one, layer) => Object.assign(one, { disabled: state.view === "measured", ariaPressed: String(headsOf(layer).every((head) => state.off.has(head))) }))
   legend("legend", shown)
   legend("map-legend")
-  if (state.view === "measured") drawCard($("card"), state.head, make)
+  if (state.view === "measured") drawCard($("card"), shownHead(), make)
   else {
     drawAnswer()
     drawVerdict()
     drawMap()
   }
-  const off = state.off.has(state.head), way = off ? `, disabled: ${DISABLED[state.ablation]}` : `: its ${mapWay()}`
-  $("head-title").textContent = `Head ${title(state.head)}${state.view === "measured" ? "" : way}`
+  const off = state.off.has(shownHead()), way = off ? `, disabled: ${DISABLED[state.ablation]}` : `: its ${mapWay()}`
+  $("head-title").textContent = `Head ${title(shownHead())}${state.view === "measured" ? "" : way}`
   $("switch").textContent = off ? "Enable it" : "Disable it"
 }
 
@@ -251,11 +252,7 @@ function drawHead(button, head, shown, block) {
   const before = shown || now === whole ? [] : valuesOf(head, "weights", whole), changed = !off && before.some((value, at) => Math.abs(value - valuesOf(head, "weights")[at]) > CHANGED)
   for (const [name, is] of Object.entries({ off, changed, number: shown })) button.classList.toggle(name, Boolean(is))
   button.title = `head ${title(head)}${off ? ", disabled" : ""}${changed ? ", changed by what is disabled" : ""}${shown ? `: ${shown.texts[head]}, ${shown.unit}` : ""}`
-  Object.assign(button, { tabIndex: head === state.head ? 0 : -1, ariaCurrent: String(head === state.head), ariaLabel: button.title })
-}
-
-function saidOf({ says, page, title: name }) {
-  return [`${says} Measured with multilingual E5-small on many sentences, not on yours; explained in `, make("a", { href: `../notebooks/${page}.html`, textContent: name }), ". Click a head to see all its numbers."]
+  Object.assign(button, { tabIndex: head === shownHead() ? 0 : -1, ariaCurrent: String(head === shownHead()), ariaLabel: button.title })
 }
 
 function drawAnswer() {
@@ -272,10 +269,10 @@ function drawAnswer() {
 // Which head matters most: tried in the background, with a button that stops it.
 function drawVerdict() {
   const button = (textContent, onclick) => make("button", { type: "button", textContent, onclick }), verdict = $("verdict")
-  const tries = `${effects.length} of ${count()} heads tried`, go = (name) => button(name, () => { asked = true; stopped = false; update() })
+  const tries = `${effects.length} of ${count()} heads tried`, go = () => { stopped = false; update() }
+  $("answer").ariaBusy = String(!isTried() && !stopped && isLoaded() && about.labels.length > 0) // a screen reader says the end, not every step
   if (!about.labels.length || (!isTried() && !isLoaded())) return verdict.replaceChildren()
-  if (stopped && !isTried()) return verdict.replaceChildren(`${tries}. `, go("Go on"))
-  if (!isTried() && !isWanted()) return verdict.replaceChildren(go("Which head matters most here?"))
+  if (stopped && !isTried()) return verdict.replaceChildren(`${tries}. `, button("Go on", go))
   if (!isTried()) return verdict.replaceChildren(make("progress", { value: effects.length, max: count(), ariaLabel: "Heads tried" }), ` ${tries} `, button("Stop", () => { stopped = true; drawVerdict() }))
   const best = largest(effects), label = about.labels[answered()], is = now.answer[answered()], then = is + effects[best], without = state.off.has(best) ? "With" : "Without"
   const others = now.answer.filter((_, at) => at !== answered()), turns = isChance() && others.length === 1 && is > 0.5 !== then > 0.5
@@ -289,7 +286,7 @@ function drawVerdict() {
 function drawMap() {
   const canvas = $("map"), pen = canvas.getContext("2d"), { tokens } = input, size = tokens.length, style = getComputedStyle(document.body)
   const font = (chosen, height) => { pen.font = `${chosen ? "bold " : ""}${height}px ${style.fontFamily}` }
-  if (cursor.of !== `${state.head} ${input.key}`) aim()
+  if (cursor.of !== `${shownHead()} ${input.key}`) aim()
   for (const axis of ["row", "column"]) cursor[axis] = Math.max(0, Math.min(size - 1, Math.floor(cursor[axis])))
   font(true, 13)
   const gutter = Math.min(110, Math.max(...tokens.map((one) => pen.measureText(one).width)) + 10), width = canvas.clientWidth
@@ -298,7 +295,7 @@ function drawMap() {
   frame = { gutter, cell }
   Object.assign(canvas, { width: width * devicePixelRatio, height: height * devicePixelRatio }).style.height = `${height}px`
   pen.scale(devicePixelRatio, devicePixelRatio)
-  valuesOf(state.head, mapWay()).forEach((value, at) => {
+  valuesOf(shownHead(), mapWay()).forEach((value, at) => {
     pen.fillStyle = `rgb(${shade(value)})`
     pen.fillRect(gutter + (at % size) * cell, gutter + Math.floor(at / size) * cell, cell - line, cell - line)
   })
@@ -313,9 +310,9 @@ function drawMap() {
       if (isChosen || (at % step === 0 && isFree)) pen.fillText(token, sign * (gutter - 6), gutter + (at + 0.5) * cell, gutter - 8)
     })
   }
-  const [weight, norm] = ["weights", "norms"].map((way) => valuesOf(state.head, way)[cursor.row * size + cursor.column].toFixed(4))
+  const [weight, norm] = ["weights", "norms"].map((way) => valuesOf(shownHead(), way)[cursor.row * size + cursor.column].toFixed(4))
   $("readout").textContent = `From “${tokens[cursor.row]}” (row) to “${tokens[cursor.column]}” (column): weight ${weight}, norm ${norm}`
-  canvas.ariaLabel = `Attention map of head ${title(state.head)}; arrow keys move from cell to cell`
+  canvas.ariaLabel = `Attention map of head ${title(shownHead())}; arrow keys move from cell to cell`
 }
 
 // What people do. -----------------------------------------------------------
@@ -329,7 +326,6 @@ function change(changes, unknown = []) {
   if (["off", "ablation", "text", "pair"].some((name) => name in changes)) {
     effects = []
     stopped = false
-    if ("text" in changes || "pair" in changes) asked = false
   }
   isStep ||= "view" in changes
   ignored = unknown
@@ -348,27 +344,27 @@ function point(row, column) {
 }
 
 function build() {
-  const { layers, heads } = about, across = Array.from({ length: heads }, (_, head) => head)
+  const { layers, heads } = about
   const press = (head, switches) => change(switches && state.view !== "measured" ? { head, off: toggled([head]) } : { head })
   const arrows = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
   state.text = [about.examples[0]].flat()[0]
   $("about").textContent = `The model: ${about.name}, ${layers} layers of ${heads} heads.`
-  if (about.trained) $("trained").textContent = `It learned from ${about.trained}, so it takes every sentence for an opinion of a film. Of any other text its answer means little, however sure it is.`
+  if (about.trained) $("trained").textContent = `It learned from ${about.trained}: of any other text its answer means little, however sure it is.`
   if (about.typical) $("typical").textContent = about.typical
-  const [begins, ends, unknown] = about.special, isBert = begins === "[CLS]"
-  $("tokens").textContent = `${begins} starts every input${isBert ? "" : " (BERT’s [CLS])"}, and a classifier reads its answer there; ${ends} ends a sentence${isBert ? "" : " ([SEP])"}. ${isBert ? "“##” marks the rest of a word that the tokenizer splits" : "“▁” marks the beginning of a word"}; ${unknown} is what it does not know.`
+  const [begins, ends, unknown] = about.special
+  $("tokens").textContent = `${begins} starts every input (BERT’s [CLS]), and a classifier reads its answer there; ${ends} ends a sentence ([SEP]). “▁” marks the beginning of a word, or “##” the rest of one; ${unknown} is what the model does not know.`
   $("home").hidden = !about.home
   $("home").firstChild.href = about.home ?? ""
-  for (const name of ["measured", "of-measured"]) $(name).hidden = !about.measured
+  $("measured").hidden = !about.measured
   $("pairs").hidden = Boolean(about.single)
   $("grid").style.setProperty("--heads", heads)
-  $("grid").append(make("span"), ...across.map((head) => make("span", { textContent: head + 1 })))
+  $("grid").append(make("span"), ...headsOf(0).map((head) => make("span", { textContent: head + 1 })))
   for (let layer = 0; layer < layers; layer++) {
-    const own = across.map((head) => layer * heads + head), name = `disable layer ${layer + 1}, or enable it`
+    const own = headsOf(layer), name = `layer ${layer + 1}: disable all its heads`
     $("grid").append(make("button", { type: "button", className: "layer", textContent: layer + 1, title: name, ariaLabel: name, onclick: () => change({ off: toggled(own) }) }))
     for (const head of own) {
       const onclick = (event) => press(head, event.shiftKey !== (state.click === "disables"))
-      const button = make("button", { type: "button", className: "head", onclick }, make("canvas"), make("span"))
+      const button = make("button", { type: "button", className: "head", onclick }, make("canvas", { ariaHidden: "true" }), make("span"))
       button.dataset.head = head
       $("grid").append(button)
     }
@@ -388,13 +384,13 @@ function build() {
     event.preventDefault()
   }
   for (const [text, pair = ""] of about.examples.map((one) => [one].flat())) {
-    $("examples").append(make("button", { type: "button", textContent: pair ? `${text} + ${pair}` : text, onclick: () => { isStep = true; fill({ text, pair, off: new Set(), view: state.view === "measured" ? "weights" : state.view }, []) } }))
+    $("examples").append(make("button", { type: "button", textContent: pair ? `${text} + ${pair}` : text, onclick: () => { isStep = true; fill({ text, pair, off: new Set(), head: null, view: state.view === "measured" ? "weights" : state.view }, []) } }))
   }
   $("form").oninput = () => { clearTimeout(waiting); waiting = setTimeout(() => change({ text: $("text").value, pair: $("pair").value }), 150) }
   for (const choice of document.querySelectorAll("[type=radio]")) choice.onchange = () => change({ [choice.name]: choice.value })
   $("restore").onclick = () => { change({ off: new Set() }); document.querySelector("#grid [tabindex='0']").focus() } // the button goes grey
-  $("switch").onclick = () => press(state.head, true)
-  fillLists($("what"), $("of"), make, (measure) => change({ measure }))
+  $("switch").onclick = () => press(shownHead(), true)
+  $("what").onchange = () => change({ measure: $("what").value })
   matchMedia("(prefers-color-scheme: dark)").onchange = onresize = () => !$("play").hidden && draw()
   onhashchange = () => { const found = fromAddress(); fill(found, ignored) }
 }
