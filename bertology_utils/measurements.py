@@ -688,19 +688,38 @@ def cuts(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     means over layers, heads and tokens.
     """
     model, batches = study.classifier(task, run), study.batches(task, rows)
-    labels = study.labels(task, rows)
     cut = sinks.cut_attention(model, batches, study.tokenizer)
+    values = after_cuts(cut, study.labels(task, rows), ("sink", "cut"))
+    return xr.Dataset(values, {"sink": list(sinks.SINKS), "cut": list(sinks.CUTS)})
+
+
+@measured(rows="compared_rows", passes=lambda layers, heads: 9.0)
+def cut_words(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
+    """What a classifier answers with attention to random whole words dropped until as much norm is gone as [CLS] and [SEP] have.
+
+    The words go in one random order for all heads, or in one of each head's own, in several draws.
+    What else it keeps is that of :func:`cuts`.
+    """
+    model, batches = study.classifier(task, run), study.batches(task, rows)
+    cut = sinks.cut_words(model, batches, study.tokenizer, study.settings.seed)
+    values = after_cuts(cut, study.labels(task, rows), ("order", "draw"))
+    return xr.Dataset(values, {"order": list(sinks.ORDERS), "draw": range(1, sinks.DRAWS + 1)})
+
+
+def after_cuts(
+    cut: dict[str, np.ndarray], labels: np.ndarray, names: tuple[str, str]
+) -> dict[str, tuple[Any, np.ndarray]]:
+    """Answers before and after cuts with two axes, how far they move, and the shares that are cut; for :func:`cuts`."""
     whole, after = cut["whole"], np.moveaxis(cut["outputs"], 0, 2)  # (…, examples, labels)
     moved = abs(after - whole)
     if whole.shape[-1] > 1:
         moved = abs(softmax(after, axis=-1) - softmax(whole, axis=-1)) / 2
-    on = ("sink", "cut", "example")
+    on = (*names, "example")
     values: dict[str, tuple[Any, np.ndarray]] = {"label": ("example", labels)}
     values |= {kind: ("example", one) for kind, one in judge(whole, labels).items()}
     values |= {f"{kind}_cut": (on, one) for kind, one in judge(after, labels).items()}
     values |= {"moved": (on, moved.sum(axis=-1))}
-    values |= {name: (on, np.moveaxis(cut[name], 0, 2)) for name in ("weight", "norm")}
-    return xr.Dataset(values, {"sink": list(sinks.SINKS), "cut": list(sinks.CUTS)})
+    return values | {name: (on, np.moveaxis(cut[name], 0, 2)) for name in ("weight", "norm")}
 
 
 # 8 · The pre-trained encoder
@@ -1025,6 +1044,7 @@ PLAN: tuple[tuple[Measurement, dict[str, str]], ...] = (
     (from_cls, {}),
     (carried, {}),
     (cuts, {}),
+    (cut_words, {}),
     (pointing, {}),
     (pointing, {"start": "random"}),
     (special_tokens, {}),

@@ -7,7 +7,7 @@ head's part of the output projection (:mod:`bertology_utils.attention.norms`).
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -122,6 +122,8 @@ CUTS = {
     "words dropped, equal sum": ("sum", "nothing"),
     "sink dropped, last layer only": ("sink", "nothing"),
 }
+ORDERS = ("one for all heads", "each head's own")  # in which whole words are dropped
+DRAWS = 3  # of each order
 
 
 @torch.inference_mode()
@@ -155,7 +157,81 @@ def cut_attention(
     model = unwrap(model)
     batches = check(model, batches)
     norms, last = ValueNorms(model), model.config.num_hidden_layers - 1
+    rows: dict[int, tuple[np.ndarray, ...]] = {}  # by example
+    for batch in batches:
+        batch = batch.to(device_of(model))
+        types = tokens_by_type(batch, tokenizer)
+        words = types[:, TYPES.index("words")]
+        made = []
+        for sink in SINKS.values():
+            is_sink = types[:, sink].any(dim=1)
+            for name, (what, instead) in CUTS.items():
+
+                def part(layer: int, maps: torch.Tensor) -> torch.Tensor:
+                    if name.endswith("last layer only") and layer < last:
+                        return torch.zeros_like(maps)
+                    return part_to_cut(maps, norms, is_sink, words, what)
+
+                made.append(_without(model, batch, norms, part, instead))
+        rows |= _by_example(batch, outputs_of(model, batch), made)
+    return _in_order(rows, (len(SINKS), len(CUTS)))
+
+
+@torch.inference_mode()
+def cut_words(
+    model: PreTrainedModel,
+    batches: Sequence[Batch],
+    tokenizer: PreTrainedTokenizerBase,
+    seed: int,
+) -> dict[str, np.ndarray]:
+    """What a classifier answers with attention to whole words, drawn at random, dropped from every head's maps.
+
+    In each row of each head words are dropped one after the other until as much norm is gone as [CLS]
+    and [SEP] have together, the last one in part. The order is drawn once for an example, or anew
+    for each head; it follows from the seed, the example, the draw and the layer alone.
+
+    Args:
+        model: a classifier in evaluation mode.
+        batches: inputs.
+        tokenizer: the model's.
+        seed: of the orders.
+
+    Returns:
+        As :func:`cut_attention`, with axes of :data:`ORDERS` and of draws for sinks and cuts.
+
+    Raises:
+        ValueError: as :func:`cut_attention`.
+    """
+    model = unwrap(model)
+    batches = check(model, batches, whole=False)  # an order follows from the example alone
+    norms, rows = ValueNorms(model), dict[int, tuple[np.ndarray, ...]]()
+    for batch in batches:
+        batch = batch.to(device_of(model))
+        types = tokens_by_type(batch, tokenizer)
+        is_sink, words = types[:, SINKS["both"]].any(dim=1), types[:, TYPES.index("words")]
+        made = []
+        for own, draw in np.ndindex(len(ORDERS), DRAWS):
+
+            def part(layer: int, maps: torch.Tensor) -> torch.Tensor:
+                drawn = (seed, draw, layer + 1) if own else (seed, draw, 0)
+                order = _random_order(batch, maps.shape[1] if own else 1, drawn)
+                return words_to_cut(maps, norms, is_sink, words, order.expand(maps.shape[:3]))
+
+            made.append(_without(model, batch, norms, part, "nothing"))
+        rows |= _by_example(batch, outputs_of(model, batch), made)
+    return _in_order(rows, (len(ORDERS), DRAWS))
+
+
+def _without(
+    model: PreTrainedModel,
+    batch: Batch,
+    norms: ValueNorms,
+    part: Callable[[int, torch.Tensor], torch.Tensor],
+    instead: str,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Outputs without the part of each layer's maps, and shares of weights and of norms that go, shape (examples, 2)."""
     now: dict[str, torch.Tensor] = {}  # of the layer that is computed: its maps and its values
+    measured: list[torch.Tensor] = []  # of each layer, (examples, 2)
 
     def see_values(layer: int, module: nn.Module, values: torch.Tensor) -> None:
         norms.see(layer, module, values)
@@ -164,46 +240,67 @@ def cut_attention(
     def see_maps(layer: int, maps: torch.Tensor) -> None:
         now["maps"] = maps
 
-    rows: dict[int, tuple[np.ndarray, ...]] = {}  # by example
-    for batch in batches:
-        batch = batch.to(device_of(model))
-        types = tokens_by_type(batch, tokenizer)
-        words = types[:, TYPES.index("words")]
-        outputs, shares = [], []
-        for sink in SINKS.values():
-            is_sink = types[:, sink].any(dim=1)
-            for name, (what, instead) in CUTS.items():
-                measured: list[torch.Tensor] = []  # of each layer, (examples, 2)
+    def edit(layer: int, given: torch.Tensor) -> torch.Tensor:
+        maps, values = now["maps"], now["values"]
+        gone = part(layer, maps)
+        measured.append(_shares(maps, gone, norms.lengths, batch))
+        kept = put_instead(maps, gone, batch, instead)
+        return (kept.to(values.dtype) @ values).transpose(1, 2).to(given.dtype)
 
-                def edit(layer: int, given: torch.Tensor) -> torch.Tensor:
-                    maps, values = now["maps"], now["values"]
-                    gone = part_to_cut(maps, norms, is_sink, words, what)
-                    if name.endswith("last layer only") and layer < last:
-                        gone = torch.zeros_like(maps)
-                    measured.append(_shares(maps, gone, norms.lengths, batch))
-                    kept = put_instead(maps, gone, batch, instead)
-                    return (kept.to(values.dtype) @ values).transpose(1, 2).to(given.dtype)
+    with attention_hooks(model, edit_outputs=edit, observe=see_maps, observe_values=see_values):
+        outputs = outputs_of(model, batch)
+    return outputs, torch.stack(measured).mean(dim=0)
 
-                with attention_hooks(
-                    model, edit_outputs=edit, observe=see_maps, observe_values=see_values
-                ):
-                    outputs.append(outputs_of(model, batch))
-                shares.append(torch.stack(measured).mean(dim=0))
-        cut, parts = torch.stack(outputs, dim=1), torch.stack(shares, dim=1)
-        arrays = outputs_of(model, batch), cut.unflatten(1, (len(SINKS), -1)), *parts.unbind(dim=2)
-        rows |= dict(
-            zip(batch.index, zip(*(one.cpu().numpy() for one in arrays), strict=True), strict=True)
-        )
-    whole, after, weight, norm = (
-        np.stack(one) for one in zip(*(rows[at] for at in sorted(rows)), strict=True)
-    )
-    shape = after.shape[:3]
-    return {
-        "whole": whole,
-        "outputs": after,
-        "weight": weight.reshape(shape),
-        "norm": norm.reshape(shape),
-    }
+
+def _by_example(
+    batch: Batch, whole: torch.Tensor, made: list[tuple[torch.Tensor, torch.Tensor]]
+) -> dict[int, tuple[np.ndarray, ...]]:
+    outputs, shares = (torch.stack(one, dim=1) for one in zip(*made, strict=True))
+    arrays = (one.cpu().numpy() for one in (whole, outputs, *shares.unbind(dim=2)))
+    return dict(zip(batch.index, zip(*arrays, strict=True), strict=True))
+
+
+def _in_order(
+    rows: dict[int, tuple[np.ndarray, ...]], shape: tuple[int, int]
+) -> dict[str, np.ndarray]:
+    """Arrays of all examples, with the axis of cuts as two."""
+    whole, *cut = (np.stack(one) for one in zip(*(rows[at] for at in sorted(rows)), strict=True))
+    outputs, weight, norm = (one.reshape(len(one), *shape, *one.shape[2:]) for one in cut)
+    return {"whole": whole, "outputs": outputs, "weight": weight, "norm": norm}
+
+
+def _random_order(batch: Batch, heads: int, seed: tuple[int, ...]) -> torch.Tensor:
+    """A random order of each input's tokens, by head, padding last; shape (examples, heads, tokens)."""
+    keys = torch.full((len(batch.index), heads, batch.mask.shape[1]), torch.inf)
+    for row, (index, real) in enumerate(zip(batch.index, batch.mask.cpu(), strict=True)):
+        drawn = np.random.default_rng((*seed, index)).random((heads, int(real.sum())))
+        keys[row, :, real] = torch.from_numpy(drawn).float()
+    return keys.argsort(dim=2).to(batch.mask.device)
+
+
+def words_to_cut(
+    maps: torch.Tensor,
+    norms: ValueNorms,
+    sink: torch.Tensor,
+    words: torch.Tensor,
+    order: torch.Tensor,
+) -> torch.Tensor:
+    """The part of a layer's maps that goes if words are dropped in an order until as much norm is gone as the sink has.
+
+    Args:
+        maps, norms, sink, words: as in :func:`part_to_cut`.
+        order: of tokens, the first to go first, shape (examples, heads, tokens).
+
+    Returns:
+        Same shape as ``maps``; all attention to words in rows whose words have less.
+    """
+    norm = maps * norms.lengths[:, :, None]
+    wanted = (norm * sink[:, None, None]).sum(dim=3, keepdim=True)
+    order = order[:, :, None].expand_as(maps)
+    own = (norm * words[:, None, None]).gather(3, order)
+    left = wanted - (own.cumsum(dim=3) - own)  # before it is a word's turn
+    share = (left / own.clamp(min=torch.finfo(maps.dtype).tiny)).clamp(0, 1)
+    return maps * words[:, None, None] * torch.zeros_like(share).scatter(3, order, share)
 
 
 def part_to_cut(

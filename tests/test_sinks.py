@@ -8,7 +8,7 @@ from scipy.special import softmax
 
 from bertology_utils import attention_maps, batches_of, load_tokenizer, sinks
 from bertology_utils.attention import vectors
-from bertology_utils.measurements import carried, cuts
+from bertology_utils.measurements import carried, cut_words, cuts
 from bertology_utils.study import Study
 
 PAIRS = [
@@ -134,6 +134,36 @@ def test_the_first_layer_cut_equals_a_plain_loop(case, name, sink):
             np.testing.assert_allclose(kept[0, head, i], plain, atol=1e-9)
 
 
+def test_whole_words_go_in_their_order_until_as_much_norm_is_gone(case):
+    model, tokenizer, batches = case
+    for example in range(len(PAIRS)):
+        batch, types, maps, f = alone(case, example)
+        is_sink, is_word = (torch.from_numpy(np.isin(types, one))[None] for one in ([0, 1], [3]))
+        norms = type("Norms", (), {})()
+        norms.lengths = torch.from_numpy(f[0])[None].norm(dim=3)
+        order = sinks._random_order(batch, maps[0].shape[0], (1, 2))
+        assert sorted(order[0, 0].tolist()) == list(range(len(types)))
+        given = torch.from_numpy(maps[0])[None]
+        gone = sinks.words_to_cut(given, norms, is_sink, is_word, order)
+        for head, i in np.ndindex(maps[0].shape[:2]):
+            a, length = maps[0][head, i], norms.lengths[0, head].numpy()
+            wanted = sum(a[j] * length[j] for j in range(len(a)) if types[j] in (0, 1))
+            cut = np.zeros(len(a))
+            for j in order[0, head].tolist():
+                if types[j] == 3 and wanted > 0:
+                    share = min(1, wanted / (a[j] * length[j]))
+                    cut[j], wanted = share * a[j], wanted - share * a[j] * length[j]
+            np.testing.assert_allclose(gone[0, head, i], cut, atol=1e-9)
+
+    # An order of its own gives every head other words; what is in a batch with an example says nothing.
+    made = sinks.cut_words(model, batches, tokenizer, seed=1)
+    alone_too = sinks.cut_words(model, [one_example(batches, 1)], tokenizer, seed=1)
+    for name, values in alone_too.items():
+        np.testing.assert_allclose(made[name][1], values[0], atol=2e-5)
+    one, own = np.moveaxis(made["outputs"], 1, 0)
+    assert abs(one - own).max() > 1e-3 and abs(np.diff(one, axis=1)).max() > 1e-3
+
+
 def test_answers_without_the_sink_are_those_of_a_model_whose_sink_has_no_value(case):
     """Dropped: as with the sink's value vector at zero; given to the rest: as masked before the softmax."""
     model, tokenizer, batches = case
@@ -220,3 +250,12 @@ def test_the_measurements_keep_them_under_their_names(
         np.testing.assert_allclose(one.moved, plain, atol=1e-3)
         assert one.right_cut == (q[example, at, number].argmax() == one.label)
         np.testing.assert_allclose(one.weight, cut["weight"][example, at, number], atol=1e-3)
+
+    whole = cut_words(study, "MRPC", 1)
+    cut = sinks.cut_words(model, batches, study.tokenizer, study.settings.seed)
+    p, q = (softmax(cut[name], axis=-1) for name in ("whole", "outputs"))
+    for example, order, draw in np.ndindex(8, len(sinks.ORDERS), sinks.DRAWS):
+        one = whole.isel(example=example, order=order, draw=draw)
+        plain = sum(abs(q[example, order, draw] - p[example])) / 2
+        np.testing.assert_allclose(one.moved, plain, atol=1e-3)
+        np.testing.assert_allclose(one.norm, cut["norm"][example, order, draw], atol=1e-3)
