@@ -18,7 +18,7 @@ from torch import nn
 
 import bertology_utils
 from bertology_utils import glue, load_classifier, load_tokenizer, predict_logits
-from bertology_utils.attention.batches import make_batches, tokenize
+from bertology_utils.batches import make_batches, tokenize
 from bertology_utils.settings import parse_data
 
 RANK, ROWS, PASSES, RATE, WARMUP, BATCH, SEED = 8, 32_000, 1, 1e-3, 0.1, 32, 1

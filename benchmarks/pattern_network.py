@@ -2,7 +2,7 @@
 
     python benchmarks/pattern_network.py
 
-writes ``bertology_utils/patterns/cnn.safetensors``, a network trained on all labelled maps, and the column "network"
+writes ``bertology_utils/pattern_network.safetensors``, a network trained on all labelled maps, and the column "network"
 of the tables of labels: what a network called each map that was trained on the other folds. A head shows much the same
 map for every input, and fine-tuning changes few heads, so a head's maps are always held out together. Some five minutes
 on one core.
@@ -18,12 +18,16 @@ import safetensors.torch
 import torch
 from torch import nn
 
-from bertology_utils.patterns.classifiers import WEIGHTS, Design, PatternCNN, as_tensors, classify
-from bertology_utils.patterns.labels import (
+from bertology_utils.patterns import (
     ENCODERS,
     FOLDER,
     PATTERNS,
     SHORTEST,
+    WEIGHTS,
+    Design,
+    PatternCNN,
+    as_tensors,
+    classify,
     indices,
     load_maps,
     pictures,

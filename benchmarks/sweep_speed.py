@@ -21,11 +21,11 @@ import torch
 from datasets.utils.logging import disable_progress_bar
 from transformers import BertConfig, BertForSequenceClassification
 
-from bertology_utils import glue, models
-from bertology_utils.attention import Batch, batches
-from bertology_utils.disabling.sweep import reference_sweep, sweep
+from bertology_utils import batches, glue, models
+from bertology_utils.batches import Batch
 from bertology_utils.glue import Task, get_task
 from bertology_utils.settings import parse_data, parse_model
+from bertology_utils.sweeps import reference_sweep, sweep
 
 PADDED, EXAMPLES_PER_BATCH = 128, 32
 SHAPES = ("minilm", "bert-base")

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from .attention import Batch, attention_maps
-from .attention.batches import check_batches
-from .attention.hooks import device_of, shape_of, unwrap
+from .attention import attention_maps
+from .batches import Batch, check_batches
+from .hooks import device_of, shape_of, unwrap
 
 
 def map_similarity(model: Any, reference: Any, batches: Iterable[Batch]) -> np.ndarray:
@@ -25,7 +25,7 @@ def map_similarity(model: Any, reference: Any, batches: Iterable[Batch]) -> np.n
 
     Raises:
         ValueError: models of different shapes, one model given twice, or see
-            :func:`bertology_utils.attention.batches.check_batches`.
+            :func:`bertology_utils.batches.check_batches`.
     """
     model, reference = unwrap(model), unwrap(reference)
     if set(model.base_model.parameters()) == set(reference.base_model.parameters()):

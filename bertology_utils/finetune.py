@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .attention.batches import tokenize
+from .batches import tokenize
 from .common import device, note, precision
 from .glue import Task, check_labels
 from .models import load_classifier, load_tokenizer

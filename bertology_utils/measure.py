@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from .attention.batches import batches_of
+from .batches import batches_of
 from .common import note, one_of
 from .measurements import MEASUREMENTS, PLAN
 from .store import Measurement

@@ -23,36 +23,35 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from . import sinks
-from .annotation.inputs import LINGUISTIC, LONGEST, TOKEN_TYPES, token_types
-from .attention import Batch, ByNorm, attention_maps, observe, received
-from .attention.batches import batches_of, make_batches, tokenize
-from .attention.hooks import attention_hooks, shape_of
+from .attention import ByNorm, attention_maps, observe
+from .batches import Batch, batches_of, make_batches, received, tokenize
 from .common import one_of
-from .disabling.heads import TwinWords
-from .disabling.masking import all_heads, disable_heads, disabled, replacement
-from .disabling.sweep import sweep
+from .dependencies import points_at
+from .disabling import all_heads, disable_heads, disabled, replacement
 from .drift import cosine
-from .features.measure import (
+from .features import (
     DESTINATIONS,
     TYPES,
     Flow,
     Received,
+    TwinWords,
     largest,
     marks,
     match,
     stripes,
     types_of,
 )
-from .framenet.measure import BEYOND, DIRECTIONS, link_weights
-from .framenet.measure import place as place_frames
-from .framenet.release import grammar
+from .frame_links import BEYOND, DIRECTIONS, link_weights
+from .frame_links import place as place_frames
+from .framenet import grammar
 from .glue import get_task, sample
-from .links.dependencies import points_at
-from .links.measure import LINK_TYPES, TokenLinkAttention, borrow, find_links, link_counts
+from .hooks import attention_hooks, shape_of
+from .links import LINK_TYPES, TokenLinkAttention, borrow, find_links, link_counts
 from .models import classifier_inputs, outputs_of, predict_logits
 from .patterns import PATTERNS, Patterns, load_network, load_regression
 from .pruning import Cut, importance, normalise_layers, removal_order
 from .store import WHOLE, Measurement, measured
+from .sweeps import sweep
 from .trees import (
     Corpus,
     arcs_right,
@@ -62,6 +61,7 @@ from .trees import (
     probe_scores,
     train_probe,
 )
+from .words import LINGUISTIC, LONGEST, TOKEN_TYPES, token_types
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -146,7 +146,7 @@ def frame_links(
 
     An example is a set of ``number`` sentences with elements of one ``function`` in grammar and
     predicates of one part of speech, or else of "several"; ``weight`` is the mean over them of
-    :func:`bertology_utils.framenet.measure.link_weights`, and ``even`` that of 1/L.
+    :func:`bertology_utils.frame_links.link_weights`, and ``even`` that of 1/L.
     """
     placed, inputs = place_frames(study.frames(rows, rules), study.tokenizer)
     batches = make_batches(inputs, study.tokenizer)
@@ -500,7 +500,7 @@ def links(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     Before and after fine-tuning; an example is a group of rows here, 40 at most. ``weight`` is the
     largest weight from a link's first word to its second; above its mean at places where other rows
     have such links; the same after what each token receives on average is taken off; and above its
-    mean on rivals (:func:`bertology_utils.links.measure.find_links`). It is the mean over a row's
+    mean on rivals (:func:`bertology_utils.links.find_links`). It is the mean over a row's
     links, then over the rows of a group that have any; NaN where none has. ``number`` counts these
     links; ``adjacent`` those of neighbouring words, and ``forwards`` those whose second word comes
     later. ``neighbour`` is the average token's weight on the token before and on the token after.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
-    from .attention import Batch
+    from .batches import Batch
 
 INITS = ("pretrained", "normal", "finetuned")
 NORMAL_STD = 0.02  # BERT's own initializer_range
@@ -281,7 +281,7 @@ def predict_logits(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarr
 
     Args:
         model: classifier in evaluation mode.
-        batches: see :mod:`bertology_utils.attention.batches`.
+        batches: see :mod:`bertology_utils.batches`.
 
     Returns:
         float64 array of shape (examples, labels).
@@ -292,7 +292,7 @@ def predict_logits(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarr
     """
     import torch
 
-    from .attention.hooks import unwrap
+    from .hooks import unwrap
 
     model = unwrap(model)
     batches = check(model, batches)
@@ -306,7 +306,7 @@ def predict_logits(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarr
 
 def outputs_of(model: PreTrainedModel, batch: Batch) -> torch.Tensor:
     """A classifier's outputs of one batch, (examples, labels), whether it answers with a tuple or an object."""
-    from .attention.hooks import device_of
+    from .hooks import device_of
 
     outputs: torch.Tensor = model(**batch.to(device_of(model)).inputs)[0]
     return outputs
@@ -349,7 +349,7 @@ def classifier_inputs(model: PreTrainedModel, batches: Sequence[Batch]) -> np.nd
     Raises:
         ValueError: see :func:`check`; or the model ends in no linear layer.
     """
-    from .attention.hooks import unwrap
+    from .hooks import unwrap
 
     last = _last_layer(unwrap(model))
     if last is None:
@@ -369,9 +369,9 @@ def check(model: PreTrainedModel, batches: Any, whole: bool = True) -> list[Batc
 
     Raises:
         ValueError: a model without a classifier.
-        TypeError, ValueError: see :func:`bertology_utils.attention.batches.check_batches`.
+        TypeError, ValueError: see :func:`bertology_utils.batches.check_batches`.
     """
-    from .attention.batches import check_batches
+    from .batches import check_batches
 
     kinds = [kind.__name__ for kind in type(model).__mro__]
     if not any(kind.endswith("SequenceClassification") for kind in kinds):

@@ -14,15 +14,15 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from .attention.hooks import attention_hooks, check_heads, device_of, shape_of, unwrap
 from .common import Head
-from .disabling.masking import all_heads, disabled, replacement
+from .disabling import all_heads, disabled, replacement
+from .hooks import attention_hooks, check_heads, device_of, shape_of, unwrap
 from .models import check, outputs_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-    from .attention import Batch
+    from .batches import Batch
 
 
 def importance(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarray:

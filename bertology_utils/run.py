@@ -19,12 +19,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from .annotation.annotators import load_annotator, sentences_of
+from .annotation import load_annotator, sentences_of
 from .cache import CACHE_VARIABLE, cache_folder, key_digest, write_atomically
 from .common import SILENT, describe_error, environment, is_full, one_of, quiet
 from .compare import picture_differences, told_difference
 from .e5 import LAYERS
-from .framenet.release import check_nltk, load_release
+from .framenet import check_nltk, load_release
 from .glue import check_split, get_task, parse_tasks
 from .hub import GLUE
 from .settings import (
@@ -266,7 +266,7 @@ def _try_models(settings: StudySettings, classifies: bool) -> None:
     if not (own or given) or not parse_model(settings.model).is_local:
         return
     from .attention import attention_maps
-    from .attention.batches import batches_of
+    from .batches import batches_of
 
     quiet()
     study = Study(settings)
@@ -278,7 +278,7 @@ def _try_models(settings: StudySettings, classifies: bool) -> None:
 
 def _read_treebank(place: str, model: ModelSource) -> None:
     """Read a treebank, and cut it into the model's wordpieces if it is here; raises for too few dependencies that are left."""
-    from .links.dependencies import LEAST_EXAMPLES, inputs_of
+    from .dependencies import LEAST_EXAMPLES, inputs_of
     from .models import load_tokenizer
 
     bank = _treebank(parse_treebank(place), LEAST_EXAMPLES)

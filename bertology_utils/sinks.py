@@ -1,7 +1,7 @@
 """Sinks, special tokens that receive much attention: what heads carry from them, and what a classifier answers without.
 
 A head adds to token i the sum over j of a_ij f(x_j), where f(x_j) is token j's value vector times the
-head's part of the output projection (:mod:`bertology_utils.attention.norms`).
+head's part of the output projection (:mod:`bertology_utils.attention`).
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from .attention import Batch
-from .attention.batches import check_batches
-from .attention.hooks import attention_hooks, device_of, unwrap
-from .attention.norms import ValueNorms, by_norm, exchange_lengths
+from .attention import ValueNorms, by_norm, exchange_lengths
+from .batches import Batch, check_batches
+from .hooks import attention_hooks, device_of, unwrap
 from .models import check, outputs_of
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ def carried(
         token. "output", shape (examples, layers, heads): mean length of the head's output.
 
     Raises:
-        ValueError: see :class:`bertology_utils.attention.norms.ValueNorms`.
+        ValueError: see :class:`bertology_utils.attention.ValueNorms`.
     """
     model = unwrap(model)
     norms = ValueNorms(model)
@@ -152,7 +151,7 @@ def cut_attention(
 
     Raises:
         ValueError: see :func:`bertology_utils.models.check` and
-            :class:`bertology_utils.attention.norms.ValueNorms`.
+            :class:`bertology_utils.attention.ValueNorms`.
     """
     model = unwrap(model)
     batches = check(model, batches)

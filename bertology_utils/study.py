@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-    from .annotation.annotators import Annotated, Annotator
-    from .annotation.inputs import AnnotatedInput
-    from .attention import Batch
+    from .annotation import Annotated, Annotator
+    from .batches import Batch
     from .claims import Claims
     from .finetune import Training
-    from .framenet.release import FrameSentence
+    from .framenet import FrameSentence
     from .pruning import Cut
     from .settings import ModelSource
     from .store import Measurement
+    from .words import AnnotatedInput
 
 GLUE_VARIABLE = "BERTOLOGY_GLUE"  # a folder that stands for the Hub's GLUE
 # Where what a study names is here: a spaCy pipeline, a CoNLL-U file, a FrameNet release.
@@ -214,7 +214,7 @@ class Study:
 
     def batches(self, task: str, part: slice | int | str | None = None) -> list[Batch]:
         """Model inputs of such rows, for any model of the study."""
-        from .attention.batches import make_batches, tokenize
+        from .batches import make_batches, tokenize
 
         inputs = tokenize(
             self.rows(task, part), get_task(task), self.tokenizer, self.settings.recipe.max_length
@@ -227,7 +227,7 @@ class Study:
 
     @cached_property
     def _annotator(self) -> Annotator:
-        from .annotation.annotators import load_annotator
+        from .annotation import load_annotator
 
         tasks = [get_task(task).name for task in self.tasks]
         return load_annotator(self._place("annotation"), tasks)
@@ -235,7 +235,7 @@ class Study:
     @lru_cache  # noqa: B019 - as above
     def words(self, task: str, start: int, stop: int) -> list[AnnotatedInput]:
         """The words of rows ``start`` to ``stop`` among their wordpieces, with parts of speech and dependencies."""
-        from .annotation.inputs import annotate_inputs
+        from .words import annotate_inputs
 
         rows, fields = self.rows(task, slice(start, stop)), get_task(task).fields
         longest = self.settings.recipe.max_length
@@ -244,7 +244,7 @@ class Study:
     @cached_property
     def _bank(self) -> dict[str, Annotated]:
         """The treebank's sentences by their text, in a fixed random order."""
-        from .annotation.annotators import sentences_of
+        from .annotation import sentences_of
         from .corpora import GLUE
 
         place = self._place("treebank")
@@ -255,7 +255,7 @@ class Study:
 
     @cached_property
     def _treebank(self) -> list[AnnotatedInput]:
-        from .annotation.inputs import place_sentences
+        from .words import place_sentences
 
         return [*place_sentences(self._bank, self.tokenizer).values()]
 
@@ -269,7 +269,7 @@ class Study:
 
     @lru_cache  # noqa: B019 - as above
     def _frames(self, rules: str) -> list[FrameSentence]:
-        from .framenet.release import RULES, extract, load_release
+        from .framenet import RULES, extract, load_release
 
         kept = extract(load_release(self._place("framenet")), RULES[rules])
         order = np.random.default_rng(self.settings.seed).permutation(len(kept))

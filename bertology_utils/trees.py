@@ -29,11 +29,11 @@ from scipy.spatial.distance import pdist, squareform
 from scipy.stats import rankdata
 
 from . import stats
-from .annotation.annotators import Word, read
-from .annotation.inputs import PUNCTUATION, AnnotatedInput, Positions, place_sentences
+from .annotation import Word, read
 from .attention import attention_maps
-from .attention.batches import check_batches, make_batches
-from .attention.hooks import device_of, unwrap
+from .batches import check_batches, make_batches
+from .hooks import device_of, unwrap
+from .words import PUNCTUATION, AnnotatedInput, Positions, place_sentences
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -113,8 +113,8 @@ def loaded(folder):
 
 def place_release(tokenizer):
     """The mini-FrameNet's sentences that the paper's rules keep, placed, and the model's inputs."""
-    from bertology_utils.framenet.measure import place
-    from bertology_utils.framenet.release import PAPER, extract, load_release
+    from bertology_utils.frame_links import place
+    from bertology_utils.framenet import PAPER, extract, load_release
 
     return place(extract(load_release("embedded"), PAPER), tokenizer)
 
@@ -153,7 +153,7 @@ def make_rows(task, count: int = 64, seed: int = 0):
 
 def batches_of_rows(task, count, tokenizer, max_length=64, seed=0, **options):
     """Such rows in batches."""
-    from bertology_utils.attention.batches import make_batches, tokenize
+    from bertology_utils.batches import make_batches, tokenize
 
     inputs = tokenize(make_rows(task, count, seed), task, tokenizer, max_length)
     return make_batches(inputs, tokenizer, **options)

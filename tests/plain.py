@@ -10,11 +10,12 @@ import torch
 from scipy import stats
 from sklearn.metrics import accuracy_score, f1_score
 
-from bertology_utils.annotation.annotators import Annotator, Sentence, Word, load_annotator
-from bertology_utils.annotation.inputs import AnnotatedInput, PlacedSentence
-from bertology_utils.attention import Batch, attention_maps
+from bertology_utils.annotation import Annotator, Sentence, Word, load_annotator
+from bertology_utils.attention import attention_maps
+from bertology_utils.batches import Batch
 from bertology_utils.glue import get_task
 from bertology_utils.study import Study
+from bertology_utils.words import AnnotatedInput, PlacedSentence
 
 TASKS = ("mrpc", "sst2")
 FOOTNOTE_6 = set(

@@ -8,13 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain import by_pattern, touching
 
-from bertology_utils.annotation import annotators
-from bertology_utils.annotation.inputs import (
-    TOKEN_TYPES,
-    AnnotatedInput,
-    annotate_inputs,
-    token_types,
-)
+from bertology_utils import annotation as annotators
+from bertology_utils.words import TOKEN_TYPES, AnnotatedInput, annotate_inputs, token_types
 
 
 def annotate(tokenizer, *texts, max_length=64, **classes) -> AnnotatedInput:

@@ -12,10 +12,10 @@ from eight_models import FAST, LAYERS, NAMES, PAIRS, model_and_tokenizer, zero_q
 from plain import by_pattern
 
 from bertology_utils import Batch, attention_maps, batches_of, disable_heads, predict_logits, sweep
-from bertology_utils.annotation.inputs import annotate_inputs
-from bertology_utils.attention.maps import _forward
-from bertology_utils.disabling.sweep import reference_sweep
+from bertology_utils.attention import _forward
 from bertology_utils.finetune import only_embeddings_of
+from bertology_utils.sweeps import reference_sweep
+from bertology_utils.words import annotate_inputs
 
 PARTS = ("baseline", "heads", "layers")
 

@@ -15,6 +15,7 @@ from transformers import RobertaConfig, RobertaModel
 
 from bertology_utils import (
     Batch,
+    batches,
     batches_of,
     load_classifier,
     load_tokenizer,
@@ -22,9 +23,9 @@ from bertology_utils import (
     predict_logits,
     sweep,
 )
-from bertology_utils.attention import ByNorm, batches
-from bertology_utils.attention import maps as attention
-from bertology_utils.attention.batches import make_batches, tokenize
+from bertology_utils import attention as attention
+from bertology_utils.attention import ByNorm
+from bertology_utils.batches import make_batches, tokenize
 from bertology_utils.glue import TASKS
 from bertology_utils.models import classifier_inputs
 from bertology_utils.pruning import importance, removal_order

@@ -15,22 +15,20 @@ from conftest import make_rows, place_release
 from eight_models import parts_of
 
 import bertology_utils
-from bertology_utils.attention import ByNorm, make_batches, observe
-from bertology_utils.attention.batches import tokenize
-from bertology_utils.attention.cells import StrongestCells
-from bertology_utils.disabling.heads import TwinWords
-from bertology_utils.disabling.masking import ABLATIONS, INTERCHANGE, replacement
-from bertology_utils.disabling.sweep import reference_sweep, sweep
-from bertology_utils.features import Flow, marks
-from bertology_utils.features.measure import Received
-from bertology_utils.framenet.measure import BeyondWords, link_weights
+from bertology_utils.attention import ByNorm, observe
+from bertology_utils.batches import make_batches, tokenize
+from bertology_utils.cells import StrongestCells
+from bertology_utils.dependencies import Pointing
+from bertology_utils.disabling import ABLATIONS, INTERCHANGE, replacement
+from bertology_utils.features import Flow, Received, TwinWords, marks
+from bertology_utils.frame_links import BeyondWords, link_weights
 from bertology_utils.glue import TASKS
-from bertology_utils.links.dependencies import Pointing
-from bertology_utils.links.measure import TokenLinkAttention, borrow, find_links
+from bertology_utils.links import TokenLinkAttention, borrow, find_links
 from bertology_utils.models import load_classifier, load_encoder, load_tokenizer
 from bertology_utils.patterns import Patterns, load_network
 from bertology_utils.sinks import carried, cut_attention
 from bertology_utils.study import Study
+from bertology_utils.sweeps import reference_sweep, sweep
 
 SIZES = (1, 7, 64)
 COUNT, TASK = 70, TASKS["mrpc"]

@@ -8,12 +8,10 @@ from conftest import conllu, loaded
 from plain import TASKS, made_input, measured, replay, words
 from scipy.stats import bootstrap
 
-from bertology_utils import head_dependencies
-from bertology_utils.annotation.annotators import sentences_of
-from bertology_utils.annotation.inputs import PlacedSentence
+from bertology_utils import dependencies, head_dependencies
+from bertology_utils.annotation import sentences_of
 from bertology_utils.attention import observe
-from bertology_utils.links import dependencies
-from bertology_utils.links.dependencies import (
+from bertology_utils.dependencies import (
     RELATIONS,
     RULES,
     WAYS,
@@ -22,6 +20,7 @@ from bertology_utils.links.dependencies import (
     choose_and_measure,
     nearest_words,
 )
+from bertology_utils.words import PlacedSentence
 
 
 def plain_pointer(maps, sentence, at):

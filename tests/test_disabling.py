@@ -13,9 +13,10 @@ from conftest import batches_of_rows, random_classifier
 from precision import forward_tolerance, sum_tolerance
 from transformers import BertForSequenceClassification
 
-from bertology_utils.attention import Batch, attention_maps
-from bertology_utils.disabling import sweep as sweep_module
-from bertology_utils.disabling.masking import (
+from bertology_utils import sweeps as sweep_module
+from bertology_utils.attention import attention_maps
+from bertology_utils.batches import Batch
+from bertology_utils.disabling import (
     all_heads,
     disable_heads,
     layer_heads,
@@ -23,9 +24,9 @@ from bertology_utils.disabling.masking import (
     replace_outputs,
     replacement,
 )
-from bertology_utils.disabling.sweep import partners, reference_sweep, sweep
 from bertology_utils.glue import TASKS
 from bertology_utils.models import load_tokenizer, predict_logits
+from bertology_utils.sweeps import partners, reference_sweep, sweep
 
 
 @pytest.fixture(scope="module")

@@ -19,11 +19,11 @@ from bertology_utils import (
     map_similarity,
     sweep,
 )
-from bertology_utils.annotation.annotators import sentences_of
+from bertology_utils.annotation import sentences_of
 from bertology_utils.corpora import GLUE
-from bertology_utils.disabling.sweep import reference_sweep
+from bertology_utils.dependencies import inputs_of
 from bertology_utils.glue import TASKS, read_table
-from bertology_utils.links.dependencies import inputs_of
+from bertology_utils.sweeps import reference_sweep
 
 PAIR = ("The plot is thin.", "The actors save it, mostly.")
 

@@ -12,23 +12,18 @@ from plain import TASKS, measured, replay
 from precision import forward_tolerance, sum_tolerance
 
 from bertology_utils import load_tokenizer
-from bertology_utils.annotation.annotators import Word
-from bertology_utils.annotation.inputs import (
+from bertology_utils.annotation import Word
+from bertology_utils.attention import attention_maps, observe
+from bertology_utils.features import DESTINATIONS, Flow, marks, match
+from bertology_utils.glue import TASKS as GLUE
+from bertology_utils.measurements import features, in_groups
+from bertology_utils.words import (
     LINGUISTIC,
     TOKEN_TYPES,
     AnnotatedInput,
     PlacedSentence,
     token_types,
 )
-from bertology_utils.attention import attention_maps, observe
-from bertology_utils.features.measure import (
-    DESTINATIONS,
-    Flow,
-    marks,
-    match,
-)
-from bertology_utils.glue import TASKS as GLUE
-from bertology_utils.measurements import features, in_groups
 
 MRPC, SST2 = GLUE["mrpc"], GLUE["sst2"]
 NOUNS, VERBS, CLS = (TOKEN_TYPES.index(kind) for kind in ("nouns", "verbs", "[CLS]"))

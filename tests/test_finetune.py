@@ -13,7 +13,7 @@ from conftest import make_rows
 from plain import score
 
 from bertology_utils import cache, finetune, models, studies
-from bertology_utils.attention.batches import make_batches, tokenize
+from bertology_utils.batches import make_batches, tokenize
 from bertology_utils.glue import TASKS
 from bertology_utils.models import predict_logits
 from bertology_utils.settings import ModelSource, parse_model

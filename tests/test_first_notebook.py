@@ -15,8 +15,8 @@ from precision import forward_tolerance
 from transformers import AutoModelForSequenceClassification, DistilBertConfig, DistilBertModel
 
 from bertology_utils import attention_maps, batches_of, plots, stats
-from bertology_utils.attention import head_weights
 from bertology_utils.glue import get_task
+from bertology_utils.hooks import head_weights
 from bertology_utils.stats import HEADS
 from bertology_utils.study import OUTPUT_VARIABLE, Study
 from docs.book import with_descriptions

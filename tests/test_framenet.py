@@ -13,19 +13,15 @@ import pytest
 from conftest import SHARED, loaded, make_bert, needs_shared
 from plain import replay
 
+from bertology_utils import frame_links as measure
+from bertology_utils import framenet as release
 from bertology_utils import measurements
 from bertology_utils.attention import attention_maps
-from bertology_utils.attention.batches import make_batches
-from bertology_utils.attention.cells import StrongestCells
+from bertology_utils.batches import make_batches
+from bertology_utils.cells import StrongestCells
 from bertology_utils.corpora import FRAMENET
-from bertology_utils.framenet import measure, release
-from bertology_utils.framenet.measure import (
-    DIRECTIONS,
-    FORWARD,
-    BeyondWords,
-    place,
-)
-from bertology_utils.framenet.release import (
+from bertology_utils.frame_links import DIRECTIONS, FORWARD, BeyondWords, place
+from bertology_utils.framenet import (
     OFFICIAL,
     PAPER,
     Exemplar,

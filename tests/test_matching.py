@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from plain import made_input, word
 
-from bertology_utils.annotation.inputs import LINGUISTIC
-from bertology_utils.features.measure import PLACES_PER_DECADE, match
+from bertology_utils.features import PLACES_PER_DECADE, match
+from bertology_utils.words import LINGUISTIC
 
 TYPES = len(LINGUISTIC)
 NOUN = LINGUISTIC.index("nouns")

@@ -9,9 +9,9 @@ from eight_models import NAMES, PAIRS, model_and_tokenizer
 from transformers import BertConfig, BertModel
 
 from bertology_utils import Batch, attention_maps, batches_of, observe, sweep
-from bertology_utils.attention import ByNorm, head_weights, vectors, weighed
-from bertology_utils.attention import norms as value_norms
-from bertology_utils.attention.hooks import attention_hooks
+from bertology_utils import attention as value_norms
+from bertology_utils.attention import ByNorm, vectors, weighed
+from bertology_utils.hooks import attention_hooks, head_weights
 
 
 class Keep:

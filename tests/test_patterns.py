@@ -13,13 +13,20 @@ from sklearn.metrics import cohen_kappa_score, f1_score
 from sklearn.model_selection import LeaveOneGroupOut, cross_val_predict
 
 from bertology_utils import patterns
+from bertology_utils import patterns as classifiers
+from bertology_utils import patterns as labels
 from bertology_utils.attention import attention_maps, observe
-from bertology_utils.attention.batches import make_batches, tokenize
+from bertology_utils.batches import make_batches, tokenize
 from bertology_utils.glue import TASKS
 from bertology_utils.measurements import named_maps
-from bertology_utils.patterns import classifiers, labels
-from bertology_utils.patterns.classifiers import Patterns, load_network, load_regression
-from bertology_utils.patterns.labels import FOLDER, PATTERNS, load_maps
+from bertology_utils.patterns import (
+    FOLDER,
+    PATTERNS,
+    Patterns,
+    load_maps,
+    load_network,
+    load_regression,
+)
 from bertology_utils.study import Study
 
 UNIFORM = torch.full((1, 6, 6), 1 / 6)

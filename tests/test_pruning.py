@@ -9,7 +9,7 @@ import torch
 from conftest import batches_of_rows, make_rows, random_classifier
 
 from bertology_utils import finetune
-from bertology_utils.disabling.masking import disabled, replacement
+from bertology_utils.disabling import disabled, replacement
 from bertology_utils.glue import TASKS
 from bertology_utils.measurements import bag_of_words, frozen, halves, pruned, ranking_batches
 from bertology_utils.models import load_classifier, load_tokenizer, predict_logits

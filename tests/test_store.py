@@ -294,7 +294,7 @@ def test_a_study_without_a_second_run_goes_to_its_end(small):
 @pytest.mark.parametrize("ablation", ["uniform", "zero", "mean"])
 def test_without_each_head_is_one_pass_for_each_head(small, ablation):
     from bertology_utils import predict_logits
-    from bertology_utils.disabling.masking import disabled, replacement
+    from bertology_utils.disabling import disabled, replacement
 
     model, batches, labels = (
         small.classifier("MRPC"),

@@ -11,16 +11,11 @@ from plain import TASKS, made_input, measured, replay, to_previous, word, words
 from precision import forward_tolerance
 
 from bertology_utils import attention_maps, measurements
-from bertology_utils.annotation.inputs import TOKEN_TYPES, token_types
-from bertology_utils.attention import cells as sets_of_cells
+from bertology_utils import cells as sets_of_cells
 from bertology_utils.attention import observe
-from bertology_utils.links.measure import (
-    LINK_TYPES,
-    TokenLinkAttention,
-    borrow,
-    find_links,
-)
+from bertology_utils.links import LINK_TYPES, TokenLinkAttention, borrow, find_links
 from bertology_utils.study import Study
+from bertology_utils.words import TOKEN_TYPES, token_types
 
 
 def plain_pairs(sentence, antecedents):

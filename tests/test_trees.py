@@ -12,8 +12,8 @@ from scipy.sparse.csgraph import minimum_spanning_tree, shortest_path
 from sklearn.linear_model import LogisticRegression
 
 from bertology_utils import pattern_network, stats, tree_probe
-from bertology_utils.annotation.annotators import Word
-from bertology_utils.attention.hooks import shape_of
+from bertology_utils.annotation import Word
+from bertology_utils.hooks import shape_of
 from bertology_utils.measurements import LEAST_WEIGHT, attention_trees, vector_trees
 from bertology_utils.study import Study
 from bertology_utils.trees import (

@@ -3,7 +3,7 @@
 Inputs of the file: ``input_ids``, (1, tokens), without padding, and ``token_type_ids`` where the
 tokenizer gives them; ``off``, (variants, layers, heads), 1 where a head is disabled; ``zero``, one
 number: 1 for zero ablation, 0 for attention of 1/L. All variants of a text go through in one run.
-Outputs: ``weights`` and ``norms`` (:mod:`bertology_utils.attention.norms`), (variants, layers,
+Outputs: ``weights`` and ``norms`` (:mod:`bertology_utils.attention`), (variants, layers,
 heads, tokens, tokens), and ``answer``, a classifier's logits, (variants, labels).
 """
 
@@ -25,9 +25,9 @@ from torch import nn
 from transformers import AutoModelForSequenceClassification
 
 from bertology_utils import attention_maps, batches_of, load_encoder, load_tokenizer, predict_logits
-from bertology_utils.attention.norms import by_norm, head_factors
+from bertology_utils.attention import by_norm, head_factors
 from bertology_utils.cache import write_atomically
-from bertology_utils.disabling.masking import disabled, replacement
+from bertology_utils.disabling import disabled, replacement
 
 MAX_TOKENS = 128
 ABLATIONS = ("uniform", "zero")

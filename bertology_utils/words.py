@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..attention.batches import encode
-from .annotators import Annotated, Annotator, Word
+from .annotation import Annotated, Annotator, Word
+from .batches import encode
 
 if TYPE_CHECKING:
     from datasets import Dataset
     from tokenizers import Encoding
     from transformers import PreTrainedTokenizerBase
-
 
 Positions = tuple[int, ...]
 LONGEST = 128  # wordpieces of a sentence of a treebank
@@ -133,14 +132,14 @@ def annotate_inputs(
     max_length: int | None,
     annotator: Annotator,
 ) -> list[AnnotatedInput]:
-    """Annotate rows, and place their words in what :func:`bertology_utils.attention.batches.tokenize` makes of them.
+    """Annotate rows, and place their words in what :func:`bertology_utils.batches.tokenize` makes of them.
 
     Args:
         rows: a Dataset, or columns by name.
         fields: the text columns, one or two.
         tokenizer: a fast tokenizer.
         max_length: wordpieces per input; None cuts nothing.
-        annotator: see :mod:`bertology_utils.annotation.annotators`.
+        annotator: see :mod:`bertology_utils.annotation`.
 
     Returns:
         One per row, in order.

@@ -26,11 +26,11 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from ..attention import Batch
-from ..attention.hooks import device_of, is_edited, shape_of, unwrap
-from ..common import note, track
-from ..models import check, outputs_of, predict_logits
-from .masking import Instead, logits_without, replacement
+from .batches import Batch
+from .common import note, track
+from .disabling import Instead, logits_without, replacement
+from .hooks import device_of, is_edited, shape_of, unwrap
+from .models import check, outputs_of, predict_logits
 
 # Bounds the memory: variants × examples × length of one stack of inputs.
 TOKENS_AT_ONCE = {"cpu": 4096, "cuda": 262_144}
@@ -72,8 +72,8 @@ def sweep(
             fast way; any other goes through :func:`reference_sweep`, which is
             said. So does one with heads disabled by a context around the
             call; these stay disabled in all outputs.
-        batches: the dev set; see :mod:`bertology_utils.attention.batches`.
-        ablation: one of :data:`bertology_utils.disabling.masking.ABLATIONS`.
+        batches: the dev set; see :mod:`bertology_utils.batches`.
+        ablation: one of :data:`bertology_utils.disabling.ABLATIONS`.
         mean_over: for "mean", the data over which the mean is taken; by default ``batches``.
 
     Raises:

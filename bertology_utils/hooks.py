@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from ..common import Head
+from .common import Head
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
-
 
 IMPLEMENTATION = "bertology_maps"
 

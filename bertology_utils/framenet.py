@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 
 from lxml import etree
 
-from ..cache import artefact, file_sha256
-from ..common import track
-from ..corpora import FRAMENET
-from ..settings import parse_source
+from .cache import artefact, file_sha256
+from .common import track
+from .corpora import FRAMENET
+from .settings import parse_source
 
 NLTK_PACKAGE = "framenet_v17"
 WANTED = ("luIndex.xml", "lu", "frame")

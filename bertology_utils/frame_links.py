@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from ..annotation.inputs import wordpieces
-from ..attention import Batch, observe
-from ..attention.batches import encode
-from ..attention.cells import BORROWED, Cells, StrongestCells, as_set, cells_between
-from .release import FrameSentence, Span
+from .attention import observe
+from .batches import Batch, encode
+from .cells import BORROWED, Cells, StrongestCells, as_set, cells_between
+from .framenet import FrameSentence, Span
+from .words import wordpieces
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -70,7 +70,7 @@ def place(
     """Sentences with the wordpieces of their links, and the model's inputs.
 
     Args:
-        sentences: from :func:`bertology_utils.framenet.release.extract`.
+        sentences: from :func:`bertology_utils.framenet.extract`.
         tokenizer: a fast tokenizer.
         max_length: wordpieces per input.
 
@@ -143,7 +143,7 @@ class BeyondWords(StrongestCells):
     is added; the means are over words, without special tokens.
 
     Args:
-        sets: see :class:`bertology_utils.attention.cells.StrongestCells`.
+        sets: see :class:`bertology_utils.cells.StrongestCells`.
         words: per example the positions of its words.
     """
 

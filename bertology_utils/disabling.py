@@ -8,11 +8,10 @@ from contextlib import AbstractContextManager, nullcontext
 import numpy as np
 import torch
 
-from ..attention import Batch
-from ..attention.batches import check_batches
-from ..attention.hooks import attention_hooks, check_heads, device_of, shape_of, unwrap
-from ..common import Head, one_of
-from ..models import predict_logits
+from .batches import Batch, check_batches
+from .common import Head, one_of
+from .hooks import attention_hooks, check_heads, device_of, shape_of, unwrap
+from .models import predict_logits
 
 # What a disabled head gives. "uniform" is the paper's: attention of 1/L. "zero" takes the head's
 # output away, "mean" replaces it by its mean over all tokens of the data, "interchange" by what the
@@ -52,7 +51,7 @@ def disable_heads(model, heads: Iterable[Head]) -> AbstractContextManager[None]:
     Raises:
         TypeError: something other than pairs of integers.
         ValueError: no head, a head that the model does not have or that is
-            named twice, or see :func:`bertology_utils.attention.hooks.attention_hooks`.
+            named twice, or see :func:`bertology_utils.hooks.attention_hooks`.
     """
     chosen = _by_layer(model, heads)
 
@@ -83,7 +82,7 @@ def replace_outputs(
         heads: (layer, head) from 0.
         instead: what each head gives, before the output projection, shape (layers, heads, head
             size); or :data:`INTERCHANGE`, for batches of partners
-            (:func:`bertology_utils.disabling.sweep.partners`).
+            (:func:`bertology_utils.sweeps.partners`).
     """
     chosen = _by_layer(model, heads)
 
@@ -158,7 +157,7 @@ def logits_without(
 
     Args:
         model, heads, instead: see :func:`disabled`; without heads, the model's own outputs.
-        batches: see :mod:`bertology_utils.attention.batches`.
+        batches: see :mod:`bertology_utils.batches`.
 
     Raises:
         ValueError: see :func:`disable_heads`.
@@ -168,7 +167,7 @@ def logits_without(
 
 
 def _by_layer(model, heads: Iterable[Sequence[int]]) -> dict[int, list[int]]:
-    """Heads by layer; see :func:`bertology_utils.attention.hooks.check_heads`, and there must be one."""
+    """Heads by layer; see :func:`bertology_utils.hooks.check_heads`, and there must be one."""
     checked = check_heads(model, heads)
     if not checked:
         raise ValueError(

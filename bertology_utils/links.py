@@ -9,16 +9,9 @@ from itertools import islice
 
 import numpy as np
 
-from ..annotation.annotators import Word
-from ..annotation.inputs import (
-    NOUNS,
-    PRONOUNS,
-    SUBJECTS,
-    AnnotatedInput,
-    PlacedSentence,
-    is_punctuation,
-)
-from ..attention.cells import Cells, StrongestCells, as_set, borrow_places, cells_between
+from .annotation import Word
+from .cells import Cells, StrongestCells, as_set, borrow_places, cells_between
+from .words import NOUNS, PRONOUNS, SUBJECTS, AnnotatedInput, PlacedSentence, is_punctuation
 
 # ClearNLP makes the copula the subject's head, UD the adjective or noun that it belongs to.
 PREDICATES = {"VERB", "AUX"}
@@ -211,7 +204,7 @@ class TokenLinkAttention(StrongestCells):
 
     Args:
         links: per example of the data, from :func:`borrow`.
-        centred: see :class:`bertology_utils.attention.cells.StrongestCells`.
+        centred: see :class:`bertology_utils.cells.StrongestCells`.
     """
 
     def __init__(self, links: Sequence[InputLinks], centred: bool = False):

@@ -1,14 +1,8 @@
-"""What tells the patterns of maps apart (§4.1): a network of eight convolutional layers with ReLU, and eleven statistics.
+"""The five patterns of self-attention maps (§4.1, Figure 1): labelled maps, and what tells the patterns apart.
 
-Maps have all sizes. The paper does not say how it brought L × L maps to its network's input. Here a
-map is cut into size × size cells of about equal extent, and each cell keeps two
-numbers: its largest weight and its mean weight. The largest alone would show a
-single weight and a solid patch alike; the mean alone would wash out a diagonal,
-which in a map of 100 wordpieces fills a quarter of its cells. A map shorter than
-the picture repeats its cells. Both are divided by their maximum over the map,
-because the pattern is a matter of shape, and their square root is taken, because
-a faint column beside a dark band still counts; the annotators' pictures, too,
-were scaled to the map's maximum and lifted what is faint.
+There are 640 labelled maps of two encoders, and maps whose label is known by construction. A logistic
+regression on eleven statistics of a map and a network of eight convolutional layers
+(``benchmarks/pattern_network.py`` trains it) name the patterns of any map.
 """
 
 from __future__ import annotations
@@ -26,15 +20,65 @@ from safetensors import safe_open
 from torch import nn
 from torch.nn import functional
 
-from ..attention import Batch
-from .labels import PATTERNS, SHORTEST, Picture, indices, load_maps, pictures
+from .batches import Batch
 
 if TYPE_CHECKING:
     import pandas as pd
     from sklearn.pipeline import Pipeline
 
+FOLDER = Path(__file__).parent / "labelled_maps"
+# Whose maps are labelled: folders by a study's entry ``model``.
+ENCODERS = {"e5": "e5", "embedded": "minilm"}
+# The paper's five classes (§4.1, Figure 1).
+PATTERNS = ("vertical", "diagonal", "vertical+diagonal", "block", "heterogeneous")
+SHORTEST = 4  # wordpieces; in shorter maps every pattern looks alike
+
+
+@cache
+def load_maps() -> pd.DataFrame:
+    """All labelled maps, one a row.
+
+    Returns:
+        "encoder", as a study's entry ``model`` names it; "pattern", the label; "first", "second"
+        and "third", what single readings said; "part", "natural" (drawn at random) or "enriched"
+        (drawn for rare patterns); "state", "pre-trained" or "fine-tuned"; "task", where the input
+        comes from, and "example", its row; "layer" and "head", from 0; "fold", in which a head's
+        maps are held out together; "network", what a network called the map that was trained on
+        the other folds; "weights", the map, of shape (tokens, tokens) and with rows that sum to 1;
+        "separators", the positions of [SEP].
+    """
+    import pandas as pd
+    from safetensors.numpy import load_file
+
+    parts = []
+    for encoder, folder in ENCODERS.items():
+        weights = load_file(FOLDER / folder / "maps.safetensors")
+        maps = pd.read_csv(FOLDER / folder / "labels.csv", dtype={"id": str, "separators": str})
+        singles = [weights[name].astype(np.float32) for name in maps.pop("id")]  # of half precision
+        maps["weights"] = [one / one.sum(axis=1, keepdims=True) for one in singles]
+        maps["separators"] = [tuple(map(int, text.split())) for text in maps["separators"]]
+        parts.append(maps.drop(columns="length").assign(encoder=encoder))
+    return pd.concat(parts, ignore_index=True)
+
+
+Picture = tuple[np.ndarray, np.ndarray]  # a map, (tokens, tokens), and True at [SEP], (tokens,)
+
+
+def pictures(maps: pd.DataFrame) -> list[Picture]:
+    """Maps as classifiers read them: weights, and where [SEP] stands."""
+    return [
+        (weights, np.isin(np.arange(len(weights)), separators))
+        for weights, separators in zip(maps["weights"], maps["separators"], strict=True)
+    ]
+
+
+def indices(labels: Iterable[str]) -> np.ndarray:
+    """Labels as indices into :data:`PATTERNS`, shape (maps,)."""
+    return np.array([PATTERNS.index(label) for label in labels])
+
+
 TOLERANCE = 0.01  # of a row's sum; half-precision maps stay well within it
-WEIGHTS = Path(__file__).parent / "cnn.safetensors"
+WEIGHTS = Path(__file__).parent / "pattern_network.safetensors"
 MAPS_AT_ONCE = 512  # bounds the memory of classifying
 NO_TOKEN = -1  # an id that no wordpiece has
 
@@ -43,7 +87,7 @@ def check_maps(maps: torch.Tensor) -> None:
     """Refuse what is not a stack of self-attention maps, shape (maps, tokens, tokens).
 
     Raises:
-        ValueError: maps shorter than :data:`bertology_utils.patterns.labels.SHORTEST`, or rows that
+        ValueError: maps shorter than :data:`bertology_utils.patterns.SHORTEST`, or rows that
             are no distributions.
     """
     off = (maps.sum(dim=2, dtype=torch.float32) - 1).abs()
@@ -280,7 +324,7 @@ class Patterns:
     """Measurement: the pattern of every map (§4.1).
 
     Args:
-        classifier: such as :func:`bertology_utils.patterns.classifiers.load_network`.
+        classifier: such as :func:`bertology_utils.patterns.load_network`.
         separator: the tokenizer's id of [SEP]; None if it has none.
     """
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
-from ..common import device, listed
-from ..glue import Task
+from .common import device, listed
+from .glue import Task
 from .hooks import check_eval
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from itertools import accumulate, groupby, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..common import listed, opened
-from ..corpora import GLUE, TASKS
-from ..glue import get_task
-from ..settings import parse_source
+from .common import listed, opened
+from .corpora import GLUE, TASKS
+from .glue import get_task
+from .settings import parse_source
 
 if TYPE_CHECKING:
     from conllu.models import Token, TokenList

@@ -17,24 +17,16 @@ import numpy as np
 import torch
 import xarray as xr
 
-from ..annotation.annotators import RELATIONS, UPOS, Treebank, read, too_few_arcs
-from ..annotation.inputs import (
-    LONGEST,
-    NOUNS,
-    TOO_LONG,
-    AnnotatedInput,
-    PlacedSentence,
-    place_sentences,
-)
-from ..attention import Batch, observe
-from ..attention.batches import batches_of
-from ..common import head_name, listed
-from ..stats import luck
+from .annotation import RELATIONS, UPOS, Treebank, read, too_few_arcs
+from .attention import observe
+from .batches import Batch, batches_of
+from .common import head_name, listed
+from .stats import luck
+from .words import LONGEST, NOUNS, TOO_LONG, AnnotatedInput, PlacedSentence, place_sentences
 
 if TYPE_CHECKING:
     import pandas as pd
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
-
 
 WAYS = ("dependent → head", "head → dependent")
 RESAMPLES = 1000
@@ -325,9 +317,9 @@ def inputs_of(
     """A treebank's sentences as inputs of a model, by their text, and what is left out.
 
     Args:
-        bank: from :func:`bertology_utils.annotation.annotators.read`.
+        bank: from :func:`bertology_utils.annotation.read`.
         tokenizer: the model's, a fast one.
-        least: arcs that one of :data:`bertology_utils.annotation.annotators.RELATIONS` must have.
+        least: arcs that one of :data:`bertology_utils.annotation.RELATIONS` must have.
 
     Returns:
         The inputs; and by reason, how many sentences or arcs are left out.
