@@ -351,7 +351,8 @@ def classifier_inputs(model: PreTrainedModel, batches: Sequence[Batch]) -> np.nd
     """
     from .hooks import unwrap
 
-    last = _last_layer(unwrap(model))
+    model = unwrap(model)
+    last = _last_layer(model)
     if last is None:
         raise ValueError(f"{type(model).__name__} has no linear layer above its encoder")
     batches = check(model, batches)

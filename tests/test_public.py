@@ -23,8 +23,8 @@ def test_every_public_name_is_there_and_no_other():
     assert 10 <= len(bertology_utils.__all__) <= 15
     for name in bertology_utils.__all__:
         assert callable(getattr(bertology_utils, name)), name
-    with pytest.raises(AttributeError, match="no attribute 'sweeps'; it offers: load_encoder, "):
-        _ = bertology_utils.sweeps
+    with pytest.raises(AttributeError, match="no attribute 'sweeping'; it offers: load_encoder, "):
+        _ = bertology_utils.sweeping
 
 
 def test_the_ten_lines_of_the_readme_run_on_a_model_of_ones_own(tiny_bert, tmp_path, capsys):
