@@ -23,7 +23,7 @@ from bertology_utils import (
     predict_logits,
     sweep,
 )
-from bertology_utils import attention as attention
+from bertology_utils import attention
 from bertology_utils.attention import ByNorm
 from bertology_utils.batches import make_batches, tokenize
 from bertology_utils.glue import TASKS
