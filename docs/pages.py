@@ -110,7 +110,21 @@ def count(root: Path, _: str) -> list[str]:
             if verdicts:
                 lines.append((name, whose, len(verdicts), *map(verdicts.count, VERDICTS)))
     heads = ("", "", "all", "✓ hold", "✗ do not", "? undecided", "not testable")
-    return table(heads, lines)
+    alike = [one[0] == other[0] for one, other in repeated(root)]
+    return [
+        *table(heads, lines),
+        "",
+        f"{sum(alike)} of the {len(alike)} numbers that E5 again repeats have the mark that they had before.",
+    ]
+
+
+def repeated(root: Path) -> Iterable[tuple[str, str]]:
+    """Of each claim and task that e5 and e5-again share: mark and number of both."""
+    for number in map(str, range(12)):
+        first, again = (told(root, study, number).get("claims", {}) for study in ("e5", "e5-again"))
+        for text in first.keys() & again.keys():
+            before, after = first[text]["tasks"], again[text]["tasks"]
+            yield from ((before[task], after[task]) for task in before.keys() & after.keys())
 
 
 def is_the_papers(row: dict) -> bool:
