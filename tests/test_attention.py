@@ -15,6 +15,7 @@ from transformers import RobertaConfig, RobertaModel
 
 from bertology_utils import (
     Batch,
+    attention,
     batches,
     batches_of,
     load_classifier,
@@ -23,7 +24,6 @@ from bertology_utils import (
     predict_logits,
     sweep,
 )
-from bertology_utils import attention
 from bertology_utils.attention import ByNorm
 from bertology_utils.batches import make_batches, tokenize
 from bertology_utils.glue import TASKS
