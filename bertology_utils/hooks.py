@@ -286,7 +286,7 @@ def weight_and_bias(linear: Any, like: torch.Tensor) -> tuple[torch.Tensor, torc
         bias = kept.new_zeros(len(kept)) if linear.bias is None else linear.bias
         return kept.detach(), bias.detach()
     kinds = [one.dtype for one in linear.parameters() if one.is_floating_point()]
-    unit = torch.eye(linear.in_features, device=like.device, dtype=(*kinds, like.dtype)[0])
+    unit = torch.eye(linear.in_features, dtype=(*kinds, like.dtype)[0]).to(like.device)
     with torch.no_grad():
         bias = linear(torch.zeros_like(unit[0]))
         return (linear(unit) - bias).T, bias

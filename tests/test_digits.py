@@ -27,7 +27,7 @@ import json, sys
 from pathlib import Path
 from bertology_utils.common import quiet
 quiet()
-from bertology_utils.attention import batches
+from bertology_utils import batches
 from bertology_utils import finetune, glue, models
 from bertology_utils.studies import Recipe
 from bertology_utils.models import predict_logits

@@ -135,22 +135,28 @@ def test_log_odds_are_those_of_the_answer_whose_loss_it_is():
 def test_repeated_flips_and_chance_are_those_of_a_plain_loop(runs):
     flipped = np.random.default_rng(0).random((runs, 3, 4, 20)) < 0.2
     one = xr.DataArray(flipped, dims=["run", *HEADS, "example"])
-    code = text_of("code", "repeated, by_chance = {}, {}")
+    margins = text_of("code", "def by_margins").partition("both_ways")[0]
+    code = margins + text_of("code", "repeated, by_inputs, by_both = {}, {}, {}")
     exec(
         code,
         names := {"flipped": {"SST-2": one, "one run": one[:1]}, "HEADS": HEADS, "stats": stats},
     )
     assert set(names["repeated"]) == {"SST-2"}
     for run in range(runs):
-        flips = again = by_chance = 0
+        flips = again = by_inputs = by_both = 0
+        others = (flipped.sum(axis=0) - flipped[run]) / (runs - 1)  # (layers, heads, examples)
         for example in range(20):
             own = flipped[run, :, :, example]
             for other in set(range(runs)) - {run}:
                 there = flipped[other, :, :, example]
                 again += (own & there).sum() / (runs - 1)
-                by_chance += own.sum() * there.sum() / own.size / (runs - 1)
+                by_inputs += own.sum() * there.sum() / own.size / (runs - 1)
+            for layer, head in zip(*own.nonzero(), strict=True):
+                expected = others[..., example].sum() * others[layer, head].sum() / others.sum()
+                by_both += min(expected, 1)
             flips += own.sum()
-        for name, expected in (("repeated", again), ("by_chance", by_chance)):
+        counted = (("repeated", again), ("by_inputs", by_inputs), ("by_both", by_both))
+        for name, expected in counted:
             found = names[name]["SST-2"].isel(run=run).mean().item()
             assert found == pytest.approx(100 * expected / flips), name
 

@@ -26,7 +26,8 @@ REPOSITORIES = {
 
 LOAD = """
 import torch
-from bertology_utils.attention import attention_maps, batches
+from bertology_utils import batches
+from bertology_utils.attention import attention_maps
 from bertology_utils.glue import schema
 task = TASKS["mrpc"]
 for split, count in (("train", 6), ("dev", 1)):
