@@ -233,8 +233,9 @@ def scores(root: Path, _: str) -> list[str]:
         own = ", ".join(f"{float(score(one).mean()):.1f}" for one in several)
         least = "–" if get_task(task).is_regression else f"{majority(several[0]):.1f}"
         rows = " to ".join(map(str, sorted({one.sizes["example"] for one in several})))
-        trained = {json.loads(one.attrs["settings"])["train_rows"] for one in several}
-        on = " to ".join("all" if one < 0 else f"{one:,}" for one in sorted(trained))
+        asked = json.loads(several[0].attrs["settings"])
+        rest = f"all but {asked['held_back']}" if asked["held_back"] else "all"
+        on = rest if asked["train_rows"] < 0 else f"{asked['train_rows']:,}"
         lines.append((task, OTHERS[study], on, own, rows, least, papers_score(task)))
     head = (
         "task",
