@@ -246,18 +246,16 @@ def attention_maps(
     Args:
         model: encoder or classifier in evaluation mode.
         batch: the inputs.
-        attention: "weight", or "norm": what the weights carry, see
-            :mod:`bertology_utils.attention`.
+        attention: "weight", or "norm": what the weights carry, see :class:`ByNorm`.
 
     Raises:
         TypeError, ValueError: see :func:`check_batches`; the model shows no maps; another attention.
     """
-    batches = check_batches(unwrap(model), batch, whole=False)
+    model = unwrap(model)
+    batches = check_batches(model, batch, whole=False)
     if len(batches) > 1:
         raise ValueError(f"{len(batches)} batches are given; look at the maps of one at a time")
-    maps: list[torch.Tensor] = observe(
-        model, batches, {"": weighed(_Maps(), attention)}, whole=False
-    )[""]
+    maps: list[torch.Tensor] = _observe(model, batches, {"": weighed(_Maps(), attention)})[""]
     return maps
 
 
@@ -297,7 +295,13 @@ def observe(
             be fed by norm and the model's output projection cannot be named, or was fed before.
     """
     model = unwrap(model)
-    batches = check_batches(model, batches, whole)
+    return _observe(model, check_batches(model, batches, whole), measurements)
+
+
+def _observe(
+    model: PreTrainedModel, batches: list[Batch], measurements: Mapping[str, Measurement]
+) -> dict[str, Any]:
+    """The pass of :func:`observe`, over batches that are checked."""
     device = device_of(model)
     for name, measurement in measurements.items():
         _use(name, measurement)

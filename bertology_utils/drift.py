@@ -40,8 +40,9 @@ def map_similarity(model: Any, reference: Any, batches: Iterable[Batch]) -> np.n
         )
     parts: list[np.ndarray] = []
     order: list[int] = []
+    device = device_of(model)
     for batch in check_batches(model, batches):
-        batch = batch.to(device_of(model))
+        batch = batch.to(device)
         real = batch.mask[:, None, :, None]
         both = zip(attention_maps(model, batch), attention_maps(reference, batch), strict=True)
         alike = [

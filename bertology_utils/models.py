@@ -332,15 +332,16 @@ def to_unit_scale(model: PreTrainedModel, batches: Sequence[Batch]) -> None:
     outputs = torch.from_numpy(predict_logits(model, batches)[:, 0])
     labels = _in_order_of_data([batch.labels for batch in batches], batches)  # type: ignore[misc]
     errors = {name: np.square(to(outputs).numpy() - labels).mean() for name, to in SCALES.items()}
-    scale = min(errors, key=errors.__getitem__)
-    if errors[scale] > 1.25 * labels.var():  # worse than one answer to all rows
+    scale, last = min(errors, key=errors.__getitem__), _last_layer(model)
+    fits = errors[scale] <= 1.25 * labels.var()  # or it is worse than one answer to all rows
+    if not fits or (last is None and scale != "0 to 1"):
         raise ValueError(
             f"{type(model).__name__} answers {outputs.min():.2g} to {outputs.max():.2g}, which fits the labels on none of the"
             f" scales {', '.join(SCALES)}; save it with its last layer scaled to 0 to 1"
         )
-    if scale != "0 to 1":
+    if last is not None and scale != "0 to 1":
         note(f"{type(model).__name__} answers on the scale {scale}, which is brought to 0 to 1")
-        model.classifier.register_forward_hook(lambda *given: SCALES[scale](given[2]))
+        last.register_forward_hook(lambda *given: SCALES[scale](given[2]))
 
 
 def classifier_inputs(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarray:

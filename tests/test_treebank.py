@@ -74,6 +74,7 @@ def test_words_written_as_one_share_a_place_and_what_is_left_out_has_no_governor
     whole = sentences[10]  # I do n't fly im(in dem) Nebel , yet .
     assert whole.place.values.tolist() == [0, 1, 1, 2, 3, 3, 4, 5, 6, 7]
     assert whole.governor.values.tolist() == [2, 1, 1, 0, 1, 1, -2, -3, -4, -5]
+    np.testing.assert_array_equal(whole.attended[..., 1], whole.attended[..., 2])
     np.testing.assert_array_equal(whole.attended[..., 4], whole.attended[..., 5])
     assert not sentences[1].attended.any() and not sentences[1].governor.any()
     assert not sentences[150].attended.any() and not sentences[150].governor.any()
