@@ -223,13 +223,11 @@ STATEMENTS = (
         "Disabling a random head helps (§4.6; points)",
         "6",
         "Disabling a random head helps",
-        "the paper says so of MRPC and RTE",
     ),
     Statement(
         "Disabling the first layer helps (§4.6; points)",
         "6",
         "Disabling the first layer helps",
-        "the paper says so of RTE",
     ),
 )
 
@@ -308,8 +306,8 @@ def repeated(root: Path) -> str:
     turned = sum(decided.values()) - same - lost
     return (
         f"Of the numbers that *E5 again* repeats with other rows and other fine-tuning runs, {sum(decided.values())}"
-        f" were decided in E5 (✓ or ✗). Of these, {same} have the same mark again, {lost} are undecided now, and"
-        f" {turned or 'none'} changed to the opposite. A number is the estimate of a claim on one task."
+        f" were decided in E5 (✓ or ✗). The mark is the same again: {same}; undecided now:"
+        f" {lost}; the opposite now: {turned or 'none'}. A number is the estimate of a claim on one task."
     )
 
 
@@ -418,6 +416,8 @@ def rows(root: Path, number: str) -> list[str]:
         of: dict[tuple[str, str], list[tuple[tuple[int, str], int]]] = {}
         for study, _, several in (one for one in files(root) if one[1] == name):
             for settings, one in several:
+                if (settings.get("task"), settings.get("run")) in left_out(study):
+                    continue
                 size = examples(one, asked.get(_row_key(study, settings)))
                 key = settings.get("task", ""), OTHERS[study]
                 of.setdefault(key, []).append((size, settings.get("run", 0)))
@@ -557,7 +557,8 @@ def scores(root: Path, _: str) -> list[str]:
     """Scores of the runs of each task, beside the majority class and the paper's; then what a score is."""
     by_task: dict[tuple[str, str], list[Run]] = {}
     for one in scores_of_runs(root):
-        by_task.setdefault((one.study, one.task), []).append(one)
+        if (one.task, one.run) not in left_out(one.study):
+            by_task.setdefault((one.study, one.task), []).append(one)
     lines, again = [], []
     for (study, task), several in by_task.items():
         first = {one.run: one for one in reversed(several)}  # of two weights the first
@@ -598,15 +599,15 @@ def scores(root: Path, _: str) -> list[str]:
     regression = any(get_task(task).is_regression for _, task in by_task)
     of_regressions = ", for STS-B 100 times Pearson's *r*" if regression else ""
     what = f"Scores are accuracies in percent{of_regressions}."
-    left = "; ".join(f"{task}, run {run}" for task, run in left_out())
+    left = "; ".join(f"{task}, run {run}" for task, run in left_out("e5"))
     gone = f" A run that gave one answer to all rows is left out ({left})." if left else ""
     return [*table(head, lines), "", " ".join([what, *again]) + gone]
 
 
-def left_out() -> list[tuple[str, int]]:
-    """Runs of E5 that learned nothing."""
-    study = Study.of("e5", measures=False)
-    return [(task, run) for task in study.tasks for run in study.left_out(task)]
+def left_out(study: str) -> list[tuple[str, int]]:
+    """A study's runs that learned nothing, by task and number."""
+    one = Study.of(study, measures=False)
+    return [(task, run) for task in one.tasks for run in one.left_out(task)]
 
 
 def sweep_speed(root: Path, _: str) -> list[str]:

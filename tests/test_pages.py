@@ -137,8 +137,8 @@ def test_what_is_repeated_is_counted_where_it_was_decided_and_is_not_of_the_same
     for study in ("e5", "e5-again"):
         write_claims(tmp_path, study, 8, a=("", "✓"))
     line = repeated(tmp_path)
-    assert " 3 were decided" in line and "1 have the same mark again, 1 are undecided now" in line
-    assert "1 changed to the opposite" in line
+    assert " 3 were decided" in line and "the same again: 1; undecided now: 1; the" in line
+    assert "the opposite now: 1." in line
 
 
 def test_each_study_has_a_column_of_the_statements_and_a_lost_claim_is_named(checkout):
