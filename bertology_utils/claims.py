@@ -27,6 +27,11 @@ def mark(one: xr.Dataset, least: float = 0.0) -> str:
     return FAILS if float(one.high) < least else UNDECIDED
 
 
+def of_the_paper(row: dict[str, Any]) -> str:
+    """What the paper says of a claim, and whether ✓ is against it; a dash for a claim of ours."""
+    return f"{row['paper'] or '–'}{' (✓ is against it)' if row.get('paper denies') else ''}"
+
+
 class Claims:
     """The claims of one page of one study."""
 
@@ -42,6 +47,7 @@ class Claims:
         least: float = 0.0,
         form: str = "{:+.1f}",
         sign: int = 1,
+        paper_denies: bool = False,
     ) -> str:
         """A claim about each task: it holds if it holds on each, and fails if it fails on one, after Bonferroni.
 
@@ -53,6 +59,7 @@ class Claims:
             least: the smallest effect that counts.
             form: of a number.
             sign: −1 for a claim that something is lower than the least effect.
+            paper_denies: whether the paper says that it is not so, and ✓ is against the paper.
 
         Returns:
             The verdict.
@@ -70,7 +77,7 @@ class Claims:
                 for level in (0.95, 1 - 0.05 / estimates.sizes["task"])
             ]
         if not marks:
-            return self._add(text, paper, holds, UNTESTED, {})
+            return self._add(text, paper, holds, UNTESTED, {}, paper_denies)
         if all(usual == HOLDS for usual, _ in marks.values()):
             verdict = HOLDS
         else:
@@ -80,10 +87,19 @@ class Claims:
             one = estimates.sel(task=task)
             value, low, high = (_shown(float(one[name]), form) for name in ("value", "low", "high"))
             of_tasks[str(task)] = f"{usual} {value} [{low}, {high}]"
-        return self._add(text, paper, holds, verdict, of_tasks)
+        return self._add(text, paper, holds, verdict, of_tasks, paper_denies)
 
-    def _add(self, text: str, paper: str, holds: str, verdict: str, tasks: dict[str, str]) -> str:
-        self.rows[text] = {"paper": paper, "holds if": holds, "verdict": verdict, "tasks": tasks}
+    def _add(
+        self,
+        text: str,
+        paper: str,
+        holds: str,
+        verdict: str,
+        tasks: dict[str, str],
+        paper_denies: bool,
+    ) -> str:
+        row = {"paper": paper, "holds if": holds, "verdict": verdict, "tasks": tasks}
+        self.rows[text] = row | ({"paper denies": True} if paper_denies else {})
         return verdict
 
     def table(self) -> pd.DataFrame:
@@ -94,7 +110,7 @@ class Claims:
         for text, row in self.rows.items():
             line = {
                 "claim": text,
-                "the paper": row["paper"] or "–",
+                "the paper": of_the_paper(row),
                 "holds if": row["holds if"],
                 "here": row["verdict"],
                 **row["tasks"],

@@ -128,7 +128,7 @@ def _cloned_from(text: str, to: Published) -> str:
     line = (
         f"Begin with `git clone --depth 1 --branch {to.tag} {to.address}`."
         if to.address
-        else "Begin with a clone of this repository."
+        else "Begin with `git clone --depth 1 ADDRESS`, where ADDRESS is that of this page."
     )
     return _CLONE.sub(lambda _: line, text)
 

@@ -4,10 +4,25 @@ import json
 import re
 
 import pytest
+import xarray as xr
 from conftest import ROOT
 
 from docs.marks import prose, wrong_in, wrong_numbers
-from docs.pages import KINDS, in_short, renewed, signs, update
+from docs.pages import (
+    KINDS,
+    in_short,
+    is_the_papers,
+    missing,
+    papers_side,
+    renewed,
+    repeated,
+    scores_of_runs,
+    signs,
+    statements,
+    tally,
+    told,
+    update,
+)
 from docs.publish import published, stamp
 
 PAGES = [
@@ -69,8 +84,8 @@ def test_results_have_the_claims_of_every_page_and_documents_every_kind_of_table
 def test_a_table_has_a_column_for_each_study_and_what_could_not_be_tested_in_a_line(checkout):
     assert [path.name for path in update(checkout)] == ["README.md"]
     text = (checkout / "README.md").read_text()
-    assert "| claim | the paper | holds if | E5 | MiniLM |\n" in text
-    assert "| It holds | 0.5 | above 0 | **✓** MRPC +1.2 [+0.1, +2.3] |" in text
+    assert "| claim | the paper | holds if | E5 (MRPC) | MiniLM (MRPC) |\n" in text
+    assert "| It holds | 0.5 | above 0 | **✓** +1.2 [+0.1, +2.3] |" in text
     assert "\nNot testable here: It is of &lt;b>release&lt;/b> 2 (the paper: 473).\n" in text
     assert update(checkout) == []
 
@@ -79,6 +94,7 @@ def test_several_tasks_have_marks_where_they_differ_and_many_have_their_range():
     two = {"MRPC": "✓ +0.5 [+0.2, +0.8]", "RTE": "? -0.0 [-0.4, +0.4]"}
     row = {"verdict": "?", "tasks": two}
     assert in_short(row) == "**?** MRPC +0.5 [+0.2, +0.8] ✓; RTE 0.0 [−0.4, +0.4] ?"
+    assert in_short(row, intervals=False) == "**?** MRPC +0.5 ✓; RTE 0.0 ?"
     many = {f"layer {at}": f"{'✗✓'[at % 2]} {at - 3:+} [-9, +9]" for at in range(1, 6)}
     assert in_short({"verdict": "✗", "tasks": many}) == "**✗** −2 to +2 (3 ✓, 2 ✗)"
     assert signs("a-b, 3-4, -0.02, -0.00, +0 and -10") == "a-b, 3-4, −0.02, 0.00, 0 and −10"
@@ -90,6 +106,86 @@ def test_if_one_page_cannot_be_written_all_stay_as_they_were(checkout):
     with pytest.raises(ValueError, match=r"unknown table 'speech'; choose one of: claims, "):
         update(checkout)
     assert (checkout / "README.md").read_text() == before
+
+
+def write_claims(root, study, number, **rows):
+    """A page whose claims have a paper's number, and a mark on a task or several."""
+    place = root / "results" / study / "pages" / f"{number}_trial.json"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    claims = {}
+    for text, (paper, verdict, *denied) in rows.items():
+        tasks = {"MRPC": f"{verdict} +1.0 [+0.5, +1.5]"} if len(verdict) == 1 else {}
+        claims[text] = {"paper": paper, "holds if": "above 0", "verdict": verdict, "tasks": tasks}
+        claims[text] |= {"paper denies": True} if denied else {}
+    place.write_text(json.dumps({"claims": claims}))
+
+
+def test_a_claim_that_the_paper_denies_counts_against_it(tmp_path):
+    rows = {"a": ("+1", "✓"), "b": ("hard to tell", "✓", "denied"), "c": ("", "✓")}
+    rows |= {"d": ("hard to tell", "✗", "denied"), "e": ("+1", "?"), "f": ("2", "not testable")}
+    write_claims(tmp_path, "e5", 1, **rows, g=("Clark et al.: so", "✗"))
+    table = tally(tmp_path, "all")
+    assert table[2] == "| E5 | 5 | 2 | 1 | 1 | 1 |"
+    assert "Of the 5 rows" in tally(tmp_path, "e5")[0] and "2 come out" in tally(tmp_path, "e5")[0]
+    side = papers_side(told(tmp_path, "e5", "1")["claims"]["b"])
+    assert in_short(side) == "**✗** MRPC +1.0 [+0.5, +1.5]"
+
+
+def test_what_is_repeated_is_counted_where_it_was_decided_and_is_not_of_the_same_encoder(tmp_path):
+    write_claims(tmp_path, "e5", 1, a=("", "✓"), b=("", "✓"), c=("", "?"), d=("", "✗"))
+    write_claims(tmp_path, "e5-again", 1, a=("", "✓"), b=("", "?"), c=("", "?"), d=("", "✓"))
+    for study in ("e5", "e5-again"):
+        write_claims(tmp_path, study, 8, a=("", "✓"))
+    line = repeated(tmp_path)
+    assert " 3 were decided" in line and "the same again: 1; undecided now: 1; the" in line
+    assert "the opposite now: 1." in line
+
+
+def test_each_study_has_a_column_of_the_statements_and_a_lost_claim_is_named(checkout):
+    lines = statements(ROOT, "all")
+    assert lines[0].startswith("| the paper says | its number or words | E5 | E5 again | MiniLM |")
+    assert 12 <= len(lines) - 2 <= 16
+    with pytest.raises(ValueError, match=r"unknown claim of STATEMENTS on page 1 'At least 32 %"):
+        statements(checkout, "all")
+
+
+def test_no_claim_of_the_paper_is_worded_against_it_in_silence():
+    """Words by which the paper denies what a page tests."""
+    for page in (ROOT / "results").glob("*/pages/*.json"):
+        claims = told(ROOT, page.parts[-3], page.name.split("_")[0])["claims"]
+        for text, row in claims.items():
+            denies = re.search(r"\b(difficult|hardly|never|cannot)\b", row["paper"])
+            assert not (is_the_papers(row) and denies) or row.get("paper denies"), (page, text)
+
+
+def test_what_is_missing_is_what_the_plan_has_and_no_file(checkout):
+    lines = missing(checkout, "all")
+    assert len(lines) == 2 + 3 and all("everything" in line for line in lines[2:])
+    assert "STS-B 2;" in lines[2] and "FrameNet" in lines[2], "its first run learned nothing"
+    file = checkout / "results" / "e5" / "cuts" / "MRPC-2.nc"
+    file.parent.mkdir()
+    file.touch()
+    (line,) = (line for line in missing(checkout, "all") if "| MRPC 2 |" in line)
+    assert "`cut_words`" in line and "`cuts`" not in line and "`frozen`" in line
+
+
+def test_two_weights_of_a_run_are_two_runs_with_their_own_files():
+    several = [one for one in scores_of_runs(ROOT) if (one.task, one.run) == ("SST-2", 1)]
+    assert len({one.weights for one in several}) == len(several) == 2
+    for one in several:
+        at = (ROOT / "results" / one.study).glob(f"*/{one.task}-{one.run}*.nc")
+        of = [xr.open_dataset(path, engine="h5netcdf").attrs["classifier"] for path in at]
+        assert of.count(one.weights) == one.files
+
+
+def test_the_lines_of_the_results_readme_print_what_stands_there(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    text = (ROOT / "results" / "README.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(>>> .*?)```", text, re.DOTALL)
+    *lines, last = re.findall(r"^>>> (.+)$", code, re.MULTILINE)
+    names = {}
+    exec("\n".join(lines), names)
+    assert str(eval(last, names)) == code.splitlines()[-1]
 
 
 # Numbers in sentences
