@@ -138,7 +138,7 @@ def head_grids(
         image = ax.imshow(one, cmap=GAIN, vmin=-limit, vmax=limit)
         if marked is not None:
             rows, columns = np.nonzero(marked.sel(task=task).transpose("layer", "head").values)
-            ax.plot(columns, rows, "o", color="k", ms=3)
+            ax.plot(columns, rows, "o", color="k", mec="w", mew=0.7, ms=4)  # seen on dark blue
         for axis, name in ((ax.xaxis, "head"), (ax.yaxis, "layer")):
             numbers = one[name].values
             shown = np.unique(np.append(np.arange(0, len(numbers), 3), len(numbers) - 1))

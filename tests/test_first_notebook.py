@@ -6,12 +6,14 @@ from types import SimpleNamespace
 import matplotlib.pyplot as plt
 import nbformat
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 import xarray as xr
 from bs4 import BeautifulSoup
 from conftest import ROOT
 from precision import forward_tolerance
+from scipy.stats import spearmanr
 from transformers import AutoModelForSequenceClassification, DistilBertConfig, DistilBertModel
 
 from bertology_utils import attention_maps, batches_of, plots, stats
@@ -122,43 +124,39 @@ def test_tasks_without_two_labels_are_refused_before_anything_is_measured():
         exec(text_of("code", "without = {"), names)
 
 
-def test_log_odds_are_those_of_the_answer_whose_loss_it_is():
-    code = text_of("code", "def log_odds").split("\n\n")[0]
-    exec(code, names := {"np": np})
-    p = np.array([0.02, 0.5, 0.98])
-    loss = xr.DataArray(-np.log(p).astype(np.float32), dims="example")
-    np.testing.assert_allclose(names["log_odds"](loss), np.log(p / (1 - p)), atol=1e-5)
-    assert np.isfinite(names["log_odds"](0 * loss)).all(), "a loss that 16 bits round to zero"
+def test_confidence_and_the_flips_of_the_least_confident_tenth_are_those_of_a_plain_loop():
+    rng = np.random.default_rng(0)
+    p, flipped = rng.uniform(0.01, 0.99, (2, 20)), rng.random((2, 3, 4, 20)) < 0.2
+    one = xr.Dataset({"loss": (("run", "example"), -np.log(p))})
+    flips = {"SST-2": xr.DataArray(flipped, dims=["run", *HEADS, "example"])}
+    names = {"without": {"SST-2": one}, "flipped": flips, "HEADS": HEADS}
+    names |= {"np": np, "pd": pd, "stats": stats}
+    exec(text_of("code", "confidence, held, lines ="), names)
+    confidence = np.maximum(p, 1 - p)
+    np.testing.assert_allclose(names["confidence"]["SST-2"], confidence)
+    for name, count in {"tenth": 2, "twentieth": 1}.items():
+        shares = []
+        for run in range(2):
+            unsure = np.argsort(confidence[run])[:count]
+            shares.append(flipped[run][..., unsure].sum() / flipped[run].sum())
+        assert names["held"][name].value.item() == pytest.approx(100 * np.mean(shares)), name
 
 
 @pytest.mark.parametrize("runs", [2, 3])
-def test_repeated_flips_and_chance_are_those_of_a_plain_loop(runs):
+def test_repeated_flips_are_those_of_a_plain_loop(runs):
     flipped = np.random.default_rng(0).random((runs, 3, 4, 20)) < 0.2
     one = xr.DataArray(flipped, dims=["run", *HEADS, "example"])
-    margins = text_of("code", "def by_margins").partition("both_ways")[0]
-    code = margins + text_of("code", "repeated, by_inputs, by_both = {}, {}, {}")
-    exec(
-        code,
-        names := {"flipped": {"SST-2": one, "one run": one[:1]}, "HEADS": HEADS, "stats": stats},
-    )
+    names = {"flipped": {"SST-2": one, "one run": one[:1]}, "HEADS": HEADS, "stats": stats}
+    names |= {"np": np, "pd": pd, "spearmanr": spearmanr}
+    exec(text_of("code", "several = {"), names)
     assert set(names["repeated"]) == {"SST-2"}
     for run in range(runs):
-        flips = again = by_inputs = by_both = 0
-        others = (flipped.sum(axis=0) - flipped[run]) / (runs - 1)  # (layers, heads, examples)
-        for example in range(20):
-            own = flipped[run, :, :, example]
-            for other in set(range(runs)) - {run}:
-                there = flipped[other, :, :, example]
-                again += (own & there).sum() / (runs - 1)
-                by_inputs += own.sum() * there.sum() / own.size / (runs - 1)
-            for layer, head in zip(*own.nonzero(), strict=True):
-                expected = others[..., example].sum() * others[layer, head].sum() / others.sum()
-                by_both += min(expected, 1)
-            flips += own.sum()
-        counted = (("repeated", again), ("by_inputs", by_inputs), ("by_both", by_both))
-        for name, expected in counted:
-            found = names[name]["SST-2"].isel(run=run).mean().item()
-            assert found == pytest.approx(100 * expected / flips), name
+        flips = again = 0
+        for other in set(range(runs)) - {run}:
+            flips += flipped[run].sum()
+            again += (flipped[run] & flipped[other]).sum()
+        found = names["repeated"]["SST-2"].isel(run=run).mean().item()
+        assert found == pytest.approx(100 * again / flips)
 
 
 # Pictures
