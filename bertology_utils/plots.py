@@ -256,7 +256,13 @@ def head_scatter(
 FAINTEST = 0.4  # of a uniform weight: lines of smaller weights would only grey the picture
 
 
-def table_map(ax: Axes, values: pd.DataFrame, limits: tuple[float, float], title: str = "") -> None:
+def table_map(
+    ax: Axes,
+    values: pd.DataFrame,
+    limits: tuple[float, float],
+    title: str = "",
+    texts: pd.DataFrame | None = None,
+) -> None:
     """Draw a table of numbers, each in a cell of its colour (Fig 7).
 
     Args:
@@ -264,10 +270,12 @@ def table_map(ax: Axes, values: pd.DataFrame, limits: tuple[float, float], title
         values: the table, with the names of its rows and columns.
         limits: values at the two ends of the colour scale.
         title: above it.
+        texts: what the cells say; by default the numbers with two decimals.
     """
     look: dict[str, Any] = {"linewidths": 0.4, "linecolor": "white", "annot_kws": {"fontsize": 8}}
     look |= {"cmap": MAP, "vmin": limits[0], "vmax": limits[1], "cbar": False}
-    sns.heatmap(values, ax=ax, annot=True, fmt=".2f", **look)
+    look |= {"annot": True, "fmt": ".2f"} if texts is None else {"annot": texts, "fmt": ""}
+    sns.heatmap(values, ax=ax, **look)
     ax.set(title=title, xlabel="", ylabel="")
     ax.tick_params(length=0, labelsize=8)
     ax.tick_params(axis="x", rotation=40)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import xarray as xr
-from scipy import stats
+from scipy import optimize, stats
 
 HEADS = ("layer", "head")
 PRIOR = 2  # degrees of freedom that the variance between runs of all tasks counts for
@@ -34,6 +34,50 @@ def score(one: xr.Dataset, of: str = "") -> xr.DataArray:
     x, y = standardised(one[f"answer{of}"]), standardised(one.label)
     r = (x * y).mean("example")
     return 100 * (r + x * y - r * (x**2 + y**2) / 2)
+
+
+def refitted(one: xr.Dataset, of: str = "") -> xr.DataArray:
+    """Each example's loss after one scale and one shift of all answers are refitted, in each run and without each head.
+
+    Disabling a head can move all answers towards one class or make all of them less sure, which two
+    numbers undo. They are fitted on the same examples.
+
+    Args:
+        one: a measurement with ``label``, and with ``loss`` of a two-class classifier or ``answer`` of a
+            regression; axis example and any others.
+        of: which answers, as of :func:`score`.
+
+    Returns:
+        Losses of the same axes: minus the logarithm of the right answer's probability; of a regression
+        squared errors.
+
+    Raises:
+        ValueError: there are more than two classes, whose log-odds a loss does not tell.
+    """
+    regression = f"answer{of}" in one
+    if not regression and int(one.label.max()) > 1:
+        raise ValueError("answers are refitted of regressions and of two classes, not of more")
+    label = one.label.astype(float)
+    if regression:
+        answers = one[f"answer{of}"].astype(float)
+    else:  # log-odds of class 1
+        loss = one[f"loss{of}"].astype(float).clip(1e-4)
+        answers = (1 - 2 * label) * np.log(np.expm1(loss))
+
+    def losses(answers: np.ndarray, label: np.ndarray) -> np.ndarray:
+        if regression:
+            return (label - np.polyval(np.polyfit(answers, label, 1), answers)) ** 2
+
+        def at(line: np.ndarray) -> np.ndarray:
+            return np.logaddexp(0, (1 - 2 * label) * (line[0] * answers + line[1]))
+
+        return at(optimize.minimize(lambda line: at(line).mean(), [1.0, 0.0]).x)
+
+    axis = [["example"], ["example"]]
+    made = xr.apply_ufunc(
+        losses, answers, label, input_core_dims=axis, output_core_dims=axis[:1], vectorize=True
+    )
+    return made.transpose(*answers.dims)
 
 
 def share(part: xr.DataArray, whole: xr.DataArray) -> xr.DataArray:

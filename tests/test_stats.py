@@ -104,6 +104,21 @@ def test_the_score_of_a_classifier_is_its_accuracy():
     assert float(stats.score(one).mean()) == 75
 
 
+def test_refitting_undoes_a_scale_and_a_shift_of_all_answers():
+    rng = np.random.default_rng(0)
+    answer, label = rng.normal(size=(2, 300)), rng.integers(0, 2, 300)
+    odds = xr.DataArray(answer + label, dims=["run", "example"])
+    both = xr.concat([odds, 0.5 * odds - 1], "head")
+    one = xr.Dataset({"label": ("example", label), "loss": np.logaddexp(0, (1 - 2 * label) * both)})
+    right, moved = stats.refitted(one).transpose("head", "run", "example")
+    np.testing.assert_allclose(moved, right, atol=1e-3)
+    assert (right.mean("example") < one.loss.mean("example")).all()
+    of_scores = xr.Dataset({"label": odds[0], "answer_without": 3 - 2 * odds[0]})
+    np.testing.assert_allclose(stats.refitted(of_scores, "_without"), 0, atol=1e-12)
+    with pytest.raises(ValueError, match="not of more"):
+        stats.refitted(one.assign(label=one.label + 1))
+
+
 def test_the_majority_class_is_what_one_answer_for_all_gives():
     one = xr.Dataset(
         {"right": ("example", [True] * 4), "label": (("run", "example"), [[1, 1, 0, 1]] * 2)}
