@@ -194,8 +194,8 @@ STATEMENTS = (
     Statement(
         "Fine-tuning turns heads to nouns (§4.4; hundredths of the attention)",
         "4",
-        "Fine-tuning turns a head to nouns, above matched words",
-        "compared with other words of equal place and frequency",
+        "After fine-tuning, some head attends more to nouns",
+        "in another run not significantly more than to words of equal place and frequency",
     ),
     Statement(
         "The head with the most weight from subjects to verbs attends to neighbours (§4.5; weight)",
