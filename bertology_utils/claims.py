@@ -106,6 +106,8 @@ class Claims:
         """The claims with every task's number, and what the other studies on file say."""
         self.study.keep("claims", self.rows)
         others = {name: self._of(name) for name in OTHERS if name != self.study.name}
+        # Before the other studies, even those that the first claim does not have.
+        tasks = dict.fromkeys(task for row in self.rows.values() for task in row["tasks"])
         lines = []
         for text, row in self.rows.items():
             line = {
@@ -113,7 +115,7 @@ class Claims:
                 "the paper": of_the_paper(row),
                 "holds if": row["holds if"],
                 "here": row["verdict"],
-                **row["tasks"],
+                **{task: row["tasks"].get(task, "") for task in tasks},
             }
             for name, rows in others.items():
                 if rows:

@@ -95,6 +95,35 @@ def share(part: xr.DataArray, whole: xr.DataArray) -> xr.DataArray:
     return 100 * (ratio + (part - ratio * whole) / whole.mean("example"))
 
 
+def concordance(one: xr.Dataset) -> xr.DataArray:
+    """What each example adds to the share of pairs that are ranked correctly, in points, so that the mean over examples is the share.
+
+    Of two examples with different labels, the one with the higher label should have the higher
+    output; a tie counts half. Of labels 0 and 1 this is the area under the ROC curve, of a regression
+    the concordance index. No threshold and no scale of the outputs plays a part. The mean has the
+    right standard error as well (DeLong et al., 1988).
+
+    Args:
+        one: a measurement with ``label``, and ``loss`` of a classifier or ``answer`` of a regression.
+
+    Raises:
+        ValueError: a classifier has other labels than 0 and 1, so that the loss does not tell its outputs.
+    """
+    if "answer" in one:
+        output = one.answer.astype(float)
+    elif found := sorted({*np.unique(one.label)} - {0, 1}):
+        raise ValueError(f"pairs are ranked by labels 0 and 1, and there is {found[0]:g}")
+    else:
+        of_label = np.exp(-one.loss.astype(float))  # the probability of the right answer
+        output = xr.where(one.label == 1, of_label, 1 - of_label)
+    differ, apart = (np.sign(each - each.rename(example="other")) for each in (one.label, output))
+    pairs = abs(differ).mean("other")  # of each example, the share of others with another label
+    right = (abs(differ) * (1 + differ * apart) / 2).mean("other")
+    share = right.mean("example") / pairs.mean("example")
+    # Twice, since a pair is lost with either of its examples.
+    return 100 * (share + 2 * (right - share * pairs) / pairs.mean("example"))
+
+
 def majority(one: xr.Dataset) -> float:
     """Score of always giving the most frequent answer, in points; NaN for a regression."""
     if "right" not in one:

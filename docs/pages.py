@@ -172,7 +172,7 @@ STATEMENTS = (
         "The last two layers hold the gain (§4.3; points of balanced accuracy)",
         "3",
         "Resetting the last two layers costs more points than resetting an average pair",
-        "fine-tuning runs differ widely",
+        "the runs differ widely; of the ranking they cost less than an average pair",
     ),
     Statement(
         "Most vertical stripes are on [CLS] and [SEP] (§4.4; percent)",

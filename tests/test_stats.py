@@ -119,6 +119,43 @@ def test_refitting_undoes_a_scale_and_a_shift_of_all_answers():
         stats.refitted(one.assign(label=one.label + 1))
 
 
+def answered(outputs, labels):
+    """A measurement of a classifier with these probabilities of the label 1."""
+    loss = -np.log(np.where(labels == 1, outputs, 1 - outputs))
+    return xr.Dataset({"label": ("example", labels), "loss": (("run", "example"), loss[None])})
+
+
+def test_a_concordance_is_the_share_of_pairs_in_order_whatever_the_threshold():
+    labels, odds = np.array([1, 0, 1, 0]), np.array([2.0, 0.5, 0.5, -1.0])
+    for shift in (0, 3):  # of four pairs three are in order, and one is a tie
+        one = answered(1 / (1 + np.exp(-odds - shift)), labels)
+        assert float(stats.concordance(one).mean()) == pytest.approx(100 * 3.5 / 4)
+    labels, answers = np.array([0.0, 0.2, 0.2, 0.9]), np.array([1.0, 5.0, 2.0, 3.0])
+    of = xr.Dataset({"label": ("example", labels), "answer": (("run", "example"), answers[None])})
+    assert float(stats.concordance(of).mean()) == pytest.approx(100 * 4 / 5)
+
+
+@pytest.mark.parametrize("regression", [False, True])
+def test_a_concordance_has_the_error_of_its_mean(regression):
+    rng, draws = np.random.default_rng(0), []
+    for _ in range(300):
+        labels = rng.random(100) if regression else (rng.random(100) < 0.7).astype(float)
+        odds = rng.normal(2 * labels, 1)
+        one = answered(1 / (1 + np.exp(-odds)), np.round(labels))
+        if regression:
+            one = one.assign(answer=(("run", "example"), odds[None]), label=("example", labels))
+        each = stats.concordance(one)
+        draws.append((float(each.mean()), float(each.std() / 100**0.5)))
+    shares, errors = np.array(draws).T
+    assert errors.mean() == pytest.approx(shares.std(), rel=0.12)
+
+
+def test_of_three_labels_there_is_no_order():
+    one = answered(np.full(3, 0.5), np.array([0, 1, 2]))
+    with pytest.raises(ValueError, match="labels 0 and 1, and there is 2"):
+        stats.concordance(one)
+
+
 def test_the_majority_class_is_what_one_answer_for_all_gives():
     one = xr.Dataset(
         {"right": ("example", [True] * 4), "label": (("run", "example"), [[1, 1, 0, 1]] * 2)}
