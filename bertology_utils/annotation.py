@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from .common import listed, opened
 from .corpora import GLUE, TASKS
 from .glue import get_task
-from .settings import parse_source
+from .settings import parse_source, treebank_file
 
 if TYPE_CHECKING:
     from conllu.models import Token, TokenList
@@ -149,7 +149,7 @@ def read(path: str | Path) -> Treebank:
         ValueError: the file is not CoNLL-U, or no sentence of it is as it should be; the message
             names the line.
     """
-    path = Path(path)
+    path = treebank_file(path)
     sentences: dict[str, Annotated] = {}
     paragraphs: dict[str, Annotated] = {}
     faults: list[tuple[int, str]] = []
@@ -229,7 +229,7 @@ def _blocks(path: Path) -> Iterator[tuple[TokenList, list[int]]]:
     as_written = dict.fromkeys(("id", "head"), lambda cells, column: cells[column])
     fields = FIELDS
     empty = True
-    with opened(path.expanduser()) as file:
+    with opened(path) as file:
         for blank, block in groupby(enumerate(file, 1), lambda line: not line[1].strip()):
             if blank:
                 continue
@@ -397,6 +397,11 @@ def _pipeline(place: str) -> Annotator:
         raise FileNotFoundError(
             f"no spaCy pipeline {place!r}: neither installed nor a folder with a pipeline in it."
             f" To install it: python -m spacy download {Path(place).name}"
+        ) from None
+    except (ImportError, ValueError) as error:  # a component or a language that is not installed
+        why = " ".join(str(error).split())
+        raise ValueError(
+            f"the spaCy pipeline {place!r} cannot be loaded here: {why[:300]}"
         ) from None
     probe = nlp(_PROBE)
     missing = [component for layer, component in _NEEDED.items() if not probe.has_annotation(layer)]

@@ -141,7 +141,7 @@ def vectors(model: PreTrainedModel, batch: Batch) -> list[torch.Tensor]:
         weights = _by_head(weight, values.shape[1])
         by_layer.append(values @ weights.transpose(1, 2).to(values.dtype))
 
-    with torch.inference_mode(), attention_hooks(model, observe_values=see):
+    with torch.no_grad(), attention_hooks(model, observe_values=see):
         model(**batch.inputs)
     return by_layer
 
@@ -161,7 +161,7 @@ def exchange_lengths(layer: int, lengths: torch.Tensor, batch: Batch, seed: int)
     Returns:
         Same shape as ``lengths``.
     """
-    keys = torch.full(lengths.shape, torch.inf, dtype=torch.float64)
+    keys = torch.full(lengths.shape, torch.inf, dtype=torch.float64, device="cpu")
     for row, (index, real) in enumerate(zip(batch.index, batch.mask.cpu(), strict=True)):
         shape = lengths.shape[1], int(real.sum())
         drawn = np.random.default_rng((seed, index, layer)).random(shape)
@@ -234,7 +234,8 @@ def _forward(model: PreTrainedModel, batch: Batch, visit: Observer) -> torch.Ten
             )
         visit(layer, maps)
 
-    with torch.inference_mode(), attention_hooks(model, observe=visit_sized):
+    # Not in inference mode, whose tensors nobody could change or train a probe on.
+    with torch.no_grad(), attention_hooks(model, observe=visit_sized):
         return model(**batch.inputs)[0]
 
 

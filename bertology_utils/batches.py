@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
 import torch
 
 from .common import device, listed
@@ -29,7 +30,8 @@ class Batch:
     """Model inputs of several examples.
 
     Attributes:
-        inputs: what the model takes; each of shape (examples, tokens), or (examples, tokens, …).
+        inputs: what the model takes, tensors or NumPy's arrays; each of shape (examples, tokens), or
+            (examples, tokens, …).
         index: position of each example in the data, in the order of ``inputs``.
         labels: gold labels, shape (examples,); None where there are none.
     """
@@ -41,6 +43,10 @@ class Batch:
     def __post_init__(self) -> None:
         """Refuse inputs of other shapes; those that come without a mask have no padding."""
         shape = None
+        object.__setattr__(
+            self, "inputs", {name: _tensor(one) for name, one in self.inputs.items()}
+        )
+        object.__setattr__(self, "labels", _tensor(self.labels))
         for name, one in self.inputs.items():
             own = tuple(getattr(one, "shape", ()))
             shape = shape or (len(self.index), *own[1:2])
@@ -75,6 +81,10 @@ class Batch:
         """The same batch on another device."""
         inputs = {name: tensor.to(device) for name, tensor in self.inputs.items()}
         return Batch(inputs, self.index, None if self.labels is None else self.labels.to(device))
+
+
+def _tensor(one: Any) -> Any:
+    return torch.from_numpy(one) if isinstance(one, np.ndarray) else one
 
 
 class Measurement(Protocol):
@@ -117,7 +127,22 @@ def encode(
         max_length: wordpieces per input, to which longer ones are cut at their end, whatever side
             the tokenizer was saved with; of a pair the longer text is cut. None cuts nothing.
         options: more for the tokenizer.
+
+    Raises:
+        TypeError: no tokenizer of transformers.
+        ValueError: places in the text are asked of a slow tokenizer.
     """
+    name = type(tokenizer).__name__
+    if not hasattr(tokenizer, "truncation_side"):
+        raise TypeError(
+            f"{name} is no tokenizer of transformers; give the model's own, as load_tokenizer or AutoTokenizer loads it"
+            " (PreTrainedTokenizerFast(tokenizer_object=…) makes one of the library tokenizers' own)"
+        )
+    if options.get("return_offsets_mapping") and not tokenizer.is_fast:
+        raise ValueError(
+            f"{name} is no fast tokenizer, so words cannot be aligned to wordpieces; give the model's fast one, or a"
+            " model that has one"
+        )
     side, tokenizer.truncation_side = tokenizer.truncation_side, "right"
     try:
         cut = max_length is not None
@@ -271,11 +296,11 @@ def check_tokenizer(tokenizer: PreTrainedTokenizerBase, pairs: bool) -> None:
             texts of pairs.
     """
     name = type(tokenizer).__name__
+    (ids,) = encode(tokenizer, ["a"], ["b"])["input_ids"]
     if tokenizer.pad_token_id is None:
         raise ValueError(
             f"{name} has no padding token, so texts of several lengths make no batch; set tokenizer.pad_token"
         )
-    (ids,) = encode(tokenizer, ["a"], ["b"])["input_ids"]
     if tokenizer.cls_token_id not in (None, *ids):
         raise ValueError(
             f"{name} has {tokenizer.cls_token} and does not insert it, so a classifier would read a word in its"
@@ -374,6 +399,10 @@ def check_batches(model: PreTrainedModel, batches: Any, whole: bool = True) -> l
 
 def _check_batch(model: PreTrainedModel, batch: Batch) -> None:
     name, limit, longest = type(model).__name__, longest_input(model), batch.mask.shape[1]
+    if model.main_input_name != "input_ids":  # pictures, sound
+        raise ValueError(
+            f"{name} reads {model.main_input_name} and no tokens; give an encoder of texts"
+        )
     if limit is not None and longest > limit:
         raise ValueError(
             f"an input of {longest} wordpieces is longer than the {limit} that {name} can read;"

@@ -56,14 +56,9 @@ def listed(what: str, given: Iterable[T]) -> list[T]:
 Head = tuple[int, int]  # (layer, head), both from 0
 
 
-def one_based(index: int) -> int:
-    """Number of layer or head ``index`` as people read it (from 1)."""
-    return index + 1
-
-
 def head_name(layer: int, head: int) -> str:
     """Name of a head, "(layer, head)" counted from 1, for indices from 0."""
-    return f"({one_based(layer)}, {one_based(head)})"
+    return f"({layer + 1}, {head + 1})"
 
 
 # What a map is of: the paper's attention weights, or what they carry (Kobayashi et al., 2020).

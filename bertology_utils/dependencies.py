@@ -120,7 +120,7 @@ def points_at(maps: torch.Tensor, sentence: PlacedSentence) -> np.ndarray:
     """
     first, last = sentence.span
     own = slice(first, last + 1)
-    member = torch.zeros(max(sentence.written) + 1, last + 1 - first, dtype=maps.dtype)
+    member = maps.new_zeros(max(sentence.written) + 1, last + 1 - first)
     for word, pieces in zip(sentence.written, sentence.pieces, strict=True):
         member[word, [at - first for at in pieces]] = 1  # (written words, wordpieces)
     words = member / member.sum(dim=1, keepdim=True) @ maps[..., own, own] @ member.T

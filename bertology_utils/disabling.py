@@ -10,7 +10,7 @@ import torch
 
 from .batches import Batch, check_batches
 from .common import Head, one_of
-from .hooks import attention_hooks, check_heads, device_of, shape_of, unwrap
+from .hooks import attention_hooks, check_heads, device_of, shape_of
 from .models import predict_logits
 
 # What a disabled head gives. "uniform" is the paper's: attention of 1/L. "zero" takes the head's
@@ -19,7 +19,7 @@ from .models import predict_logits
 # all four.
 INTERCHANGE = "interchange"
 ABLATIONS = ("uniform", "zero", "mean", INTERCHANGE)
-# Of every head, (layers, heads, head size); INTERCHANGE; or None for uniform attention.
+# Of every head, (layers, heads, head size or 1); INTERCHANGE; or None for uniform attention.
 Instead = torch.Tensor | str | None
 
 
@@ -81,7 +81,7 @@ def replace_outputs(
         model: classifier or encoder in evaluation mode.
         heads: (layer, head) from 0.
         instead: what each head gives, before the output projection, shape (layers, heads, head
-            size); or :data:`INTERCHANGE`, for batches of partners
+            size or 1); or :data:`INTERCHANGE`, for batches of partners
             (:func:`bertology_utils.sweeps.partners`).
     """
     chosen = _by_layer(model, heads)
@@ -113,11 +113,8 @@ def replacement(model, batches: Sequence[Batch], ablation: str) -> Instead:
         return None
     if ablation == INTERCHANGE:
         return ablation
-    model = unwrap(model)
-    layers, heads = shape_of(model)
-    if ablation == "zero":
-        size = getattr(model.config, "head_dim", None) or model.config.hidden_size // heads
-        return torch.zeros(layers, heads, size, dtype=torch.float64)
+    if ablation == "zero":  # of any size of head, which not every configuration tells
+        return torch.zeros(*shape_of(model), 1, dtype=torch.float64)
     return mean_outputs(model, batches)
 
 

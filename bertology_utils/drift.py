@@ -45,8 +45,9 @@ def map_similarity(model: Any, reference: Any, batches: Iterable[Batch]) -> np.n
         batch = batch.to(device)
         real = batch.mask[:, None, :, None]
         both = zip(attention_maps(model, batch), attention_maps(reference, batch), strict=True)
-        alike = [
-            cosine(*((maps.double() * real).flatten(2) for maps in of_layer)) for of_layer in both
+        alike = [  # on the first one's device, wherever the reference and its layers are
+            cosine(*((maps.to(device).double() * real).flatten(2) for maps in of_layer))
+            for of_layer in both
         ]
         parts.append(torch.stack(alike, dim=1).cpu().numpy())
         order += batch.index

@@ -89,7 +89,8 @@ def side_by_side(masks: Sequence[np.ndarray], batch: Batch) -> torch.Tensor:
         batch: the inputs.
     """
     examples, tokens = batch.mask.shape
-    together = torch.zeros(examples, len(masks[batch.index[0]]), tokens, dtype=torch.bool)
+    kinds = len(masks[batch.index[0]])
+    together = torch.zeros(examples, kinds, tokens, dtype=torch.bool, device="cpu")
     for row, (index, real) in enumerate(zip(batch.index, batch.mask.cpu(), strict=True)):
         together[row, :, real] = torch.from_numpy(masks[index])
     return together.to(batch.mask.device)

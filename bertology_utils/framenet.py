@@ -26,7 +26,7 @@ from .settings import parse_source
 NLTK_PACKAGE = "framenet_v17"
 WANTED = ("luIndex.xml", "lu", "frame")
 NAMESPACE = "{http://framenet.icsi.berkeley.edu}"
-_UNREADABLE = (etree.XMLSyntaxError, OSError, KeyError, TypeError, ValueError)
+_UNREADABLE = (OSError, KeyError, TypeError, ValueError)
 _CONTENT = "release.json"
 READER = 1  # raised when something else is read of a release, so that it is read again
 Place = Path | zipfile.Path
@@ -114,6 +114,10 @@ def load_release(source: str) -> Release:
         read = artefact("framenet", key, lambda target, _: _write_content(root, target))
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise ValueError(f"{path} is no zip archive, or a damaged one: {error}") from None
+    except RuntimeError as error:  # a password, or a way to pack that Python does not know
+        raise ValueError(
+            f"{path} cannot be unpacked: {error}; unpack it yourself, and give framenet='folder:PATH'"
+        ) from None
     content = json.loads((read / _CONTENT).read_text(encoding="utf-8"))
     core_sets = {frame: tuple(names) for frame, names in content["core_sets"].items()}
     exemplars = tuple(_exemplar(row) for row in content["exemplars"])
@@ -221,8 +225,12 @@ def _read(root: Place) -> dict[str, object]:
 
 def _parse(path: Place) -> Any:
     """The root of an XML file; a release is data from outside, so no entity is followed."""
-    with path.open("rb") as file:
-        return etree.parse(file, etree.XMLParser(resolve_entities=False, no_network=True)).getroot()
+    try:
+        with path.open("rb") as file:
+            parser = etree.XMLParser(resolve_entities=False, no_network=True)
+            return etree.parse(file, parser).getroot()
+    except etree.XMLSyntaxError as error:
+        raise ValueError(f"{path.name} is no XML, or is cut off: {error}") from None
 
 
 def read_unit(path: Place) -> tuple[str, list[Exemplar], list[str]]:

@@ -8,6 +8,7 @@ measurements included, sees the changed ones.
 from __future__ import annotations
 
 import operator
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
 
 IMPLEMENTATION = "bertology_maps"
+# Ways to compute one and the same attention: transformers' own, kernels of the Hub ("OWNER/NAME"), and
+# this module's, which a model has that was copied within a context.
+_SOFTMAX = re.compile(
+    rf"(paged\|)?(eager|sdpa|flex_attention|flash_attention_\d|.+/.+)|{IMPLEMENTATION}"
+)
 
 Observer = Callable[[int, torch.Tensor], None]
 # Is shown what a layer's heads read: (layer, attention module, values of shape (examples, heads,
@@ -286,7 +292,8 @@ def weight_and_bias(linear: Any, like: torch.Tensor) -> tuple[torch.Tensor, torc
         bias = kept.new_zeros(len(kept)) if linear.bias is None else linear.bias
         return kept.detach(), bias.detach()
     kinds = [one.dtype for one in linear.parameters() if one.is_floating_point()]
-    unit = torch.eye(linear.in_features, dtype=(*kinds, like.dtype)[0]).to(like.device)
+    kind = (*kinds, like.dtype)[0]
+    unit = torch.eye(linear.in_features, dtype=kind, device="cpu").to(like.device)
     with torch.no_grad():
         bias = linear(torch.zeros_like(unit[0]))
         return (linear(unit) - bias).T, bias
@@ -375,6 +382,12 @@ def attention_hooks(
     with _lock:
         before = {one.before for one in _open if one.config is model.config}
         before = (*before, model.config._attn_implementation)[0]
+        if not _SOFTMAX.fullmatch(before or "eager"):
+            raise _refusal(
+                model,
+                f"computes its attention by {before!r}, of which nothing is known here, so that its maps could be wrong"
+                " (if they are those of the softmax, call model.set_attn_implementation('eager') first)",
+            )
         model.set_attn_implementation(IMPLEMENTATION)
         if model.config._attn_implementation != IMPLEMENTATION:
             raise _refusal(
@@ -386,16 +399,17 @@ def attention_hooks(
         context = _Context(modules, heads, model.config, before, *calls)
         _open.append(context)
 
-    hooks = [
-        model.base_model.register_forward_pre_hook(lambda *_: setattr(context, "layer", 0)),
-        model.base_model.register_forward_hook(
-            lambda *_: (
-                _check_layers(model, context.layer, layers)
-                if context in _opened_here.get()
-                else None
-            )
-        ),
-    ]
+    base = model.base_model  # which is not what a copy of the model calls, made within the context
+
+    def begin(called: nn.Module, *_: object) -> None:
+        if called is base:
+            context.layer = 0
+
+    def end(called: nn.Module, *_: object) -> None:
+        if called is base and context in _opened_here.get():
+            _check_layers(model, context.layer, layers)
+
+    hooks = [base.register_forward_pre_hook(begin), base.register_forward_hook(end)]
     _opened_here.set((*_opened_here.get(), context))
     try:
         yield

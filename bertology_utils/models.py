@@ -36,6 +36,7 @@ SCALES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "0 to 5": lambda outputs: outputs / 5,
     "logits": lambda outputs: outputs.sigmoid(),
 }
+_PROBE = "It's 12 naïve TOKENS: 猫"  # case, accents, digits, signs
 # In training and prediction; measuring switches to its own. "sdpa" is faster and
 # rounds differently, so that trainings end in other last digits.
 ATTENTION = "eager"
@@ -45,7 +46,13 @@ def load_config(source: ModelSource) -> PreTrainedConfig:
     """The model's configuration, as transformers reads it; raises as :func:`load_classifier`."""
     from transformers import AutoConfig
 
-    return _from_pretrained(AutoConfig, source)
+    config = _from_pretrained(AutoConfig, source)
+    if getattr(config, "quantization_config", None):
+        raise ValueError(
+            f"model {source.name!r} has quantized weights (quantization_config in its config.json), which are codes;"
+            " give the model that was quantized, or save what dequantize() makes of this one"
+        )
+    return config
 
 
 def load_tokenizer(source: ModelSource | str) -> PreTrainedTokenizerFast:
@@ -58,6 +65,19 @@ def load_tokenizer(source: ModelSource | str) -> PreTrainedTokenizerFast:
         return tokenizer
     what = "has no fast tokenizer, so words cannot be aligned to wordpieces"
     raise ValueError(f"model {source.name!r} {what}")
+
+
+def check_tokens(source: ModelSource, tokenizer: PreTrainedTokenizerFast) -> None:
+    """Refuse a checkpoint whose own tokenizer, if one lies beside it, makes other tokens than the model's."""
+    if any(Path(source.location).glob("tokenizer*.json")):
+        both = [
+            (one.get_vocab(), one(_PROBE).input_ids) for one in (load_tokenizer(source), tokenizer)
+        ]
+        if both[0] != both[1]:
+            raise ValueError(
+                f"checkpoint {source.name}: its own tokenizer makes other tokens than the model's, so that it would read"
+                " other words than it was trained on; name the model that it was fine-tuned from as model"
+            )
 
 
 def load_encoder(
@@ -182,14 +202,20 @@ def _from_pretrained(auto_class: Any, source: ModelSource, **options: Any) -> An
     try:
         with _hub_errors(source):
             return auto_class.from_pretrained(source.location, **options)
-    except ValueError as error:
-        if "trust_remote_code" not in str(error):
-            raise
-        raise ValueError(
-            f"model {source.name!r} can be loaded only by running code from its repository (auto_map"
-            " in its files), which is never done here; choose a model whose architecture"
-            " transformers has"
-        ) from None
+    except Exception as error:
+        if "trust_remote_code" in str(error):
+            raise ValueError(
+                f"model {source.name!r} can be loaded only by running code from its repository (auto_map"
+                " in its files), which is never done here; choose a model whose architecture"
+                " transformers has"
+            ) from None
+        # Of a file that is no JSON, or no tokenizer; Rust's errors are bare, and name no file.
+        if isinstance(error, (ValueError, KeyError, TypeError)) or type(error) is Exception:
+            raise ValueError(
+                f"model {source.name!r} cannot be loaded; a file of it may be damaged, or of another version:"
+                f" {type(error).__name__}: {error}"
+            ) from None
+        raise
 
 
 def _load(
@@ -198,6 +224,7 @@ def _load(
     import torch
 
     one_of("init", init, INITS)
+    load_config(source)  # whose errors are in words
     with torch.random.fork_rng(devices=[]):
         model, loading = _from_pretrained(
             auto_class,

@@ -34,7 +34,6 @@ from .settings import (
     parse_data,
     parse_model,
     parse_source,
-    parse_treebank,
 )
 from .studies import STUDIES, StudySettings
 from .study import OUTPUT_VARIABLE, Study
@@ -242,7 +241,7 @@ def _read_all(
     if model and not model.is_local:
         yield f"the model {model.location} on the Hub"
     kind = parse_source("annotation", settings.annotation)[0] if "annotation" in given else ""
-    annotator = _annotator(settings.annotation) if kind == "conllu" else None
+    annotator = _annotator(settings.annotation) if kind in ("conllu", "spacy") else None
     if "treebank" in given:
         _read_treebank(settings.treebank, model or parse_model(settings.model))
     if "data" in notebook.parameters and data.kind == "hub" and not settings.is_kept:
@@ -251,7 +250,7 @@ def _read_all(
         if data.kind == "folder":
             _split(task, "dev", data)
             _split(task, "train", data)
-        if annotator:
+        if annotator and kind == "conllu":
             rows = Study(settings).rows(task.title)
             annotator.annotate([text for field in task.fields for text in rows[field]])
     if "framenet" in given:
@@ -281,7 +280,7 @@ def _read_treebank(place: str, model: ModelSource) -> None:
     from .dependencies import LEAST_EXAMPLES, inputs_of
     from .models import load_tokenizer
 
-    bank = _treebank(parse_treebank(place), LEAST_EXAMPLES)
+    bank = _treebank(place, LEAST_EXAMPLES)
     if model.is_local:
         inputs_of(bank, load_tokenizer(model), least=LEAST_EXAMPLES)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import metadata
@@ -38,6 +39,8 @@ _ALLOWED = {
     "annotation": ("gold", "spacy:NAME", "conllu:PATH"),
     "framenet": ("embedded", "nltk", "folder:PATH", "zip:PATH"),
 }
+# Where a TASK=PLACE ends: a place may have commas, and "=".
+_NEXT_PAIR = r",(?=\s*(?:[\w-]+=|$))"
 _PLACES = {"folder": "folder", "zip": "file", "conllu": "file", "spacy": "spaCy pipeline"}
 
 
@@ -171,6 +174,19 @@ def parse_model(name: str) -> ModelSource:
         return ModelSource(name, str(e5_folder(name)))
     folder = Path(name).expanduser()
     if folder.is_dir():
+        if (folder / "adapter_config.json").exists():
+            raise ValueError(
+                f"model folder {folder} holds an adapter of PEFT, which changes a model and is none; give what"
+                " merge_and_unload().save_pretrained(FOLDER) writes"
+            )
+        if not (folder / "config.json").exists():
+            inside = ", ".join(sorted(one.parent.name for one in folder.glob("*/config.json")))
+            advice = (
+                f"name a folder in it: {inside}"
+                if inside
+                else "give one that save_pretrained wrote"
+            )
+            raise ValueError(f"model folder {folder} has no config.json; {advice}")
         source = ModelSource(name, str(folder.resolve()))
         # Opened here, so that what is damaged is refused at once.
         _ = source.config, source.tensor_shapes
@@ -195,7 +211,7 @@ def parse_pairs(parameter: str, text: str) -> list[tuple[str, str]]:
         ValueError: not of that form, or an unknown task.
     """
     pairs = []
-    for part in filter(None, (part.strip() for part in text.split(","))):
+    for part in filter(None, (part.strip() for part in re.split(_NEXT_PAIR, text))):
         name, separator, place = part.partition("=")
         if not separator or not place.strip():
             raise ValueError(f"{parameter}: {part!r} is not TASK=PLACE, for example sst2=PATH")
@@ -263,22 +279,24 @@ def parse_data(data: str) -> DataSource:
     return DataSource(kind, Path(place).resolve() if place else None)
 
 
-def parse_treebank(text: str) -> str:
-    """A treebank's path, "" for none; raises FileNotFoundError for a file that is not there."""
-    file = Path(text).expanduser()
-    if text and not file.is_file():
-        raise FileNotFoundError(
-            f"treebank={text!r}: there is no file {file}; wanted is a CoNLL-U file's path, such as"
-            " my.conllu or my.conllu.gz"
-        )
-    return str(file) if text else ""
+def treebank_file(place: str | Path) -> Path:
+    """A treebank's path; raises FileNotFoundError where there is no file, or a folder of them."""
+    file, inside = Path(place).expanduser(), ""
+    with suppress(OSError):  # the name is too long where a treebank's text is given for its path
+        if file.is_file():
+            return file
+        inside = ", ".join(sorted(one.name for one in file.glob("*.conllu*")))
+    raise FileNotFoundError(
+        f"there is no file {str(file)!r:.200}; wanted is a CoNLL-U file's path, such as"
+        f" {inside or 'my.conllu or my.conllu.gz'}"
+    )
 
 
 # Parameters of pages that can name a path, and what of their text is one.
 _PATHS = {
     "model": r"^(?!(embedded|e5|e5-2-layers)$).+",
     "treebank": r"^(?!embedded$).+",
-    "checkpoint": r"(?<==)\s*[^,]+",
+    "checkpoint": rf"(?<==).+?(?={_NEXT_PAIR}|$)",
     **dict.fromkeys(_ALLOWED, r"(?<=:).+"),
 }
 

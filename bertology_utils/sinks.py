@@ -270,7 +270,8 @@ def _in_order(
 
 def _random_order(batch: Batch, heads: int, seed: tuple[int, ...]) -> torch.Tensor:
     """A random order of each input's tokens, by head, padding last; shape (examples, heads, tokens)."""
-    keys = torch.full((len(batch.index), heads, batch.mask.shape[1]), torch.inf)
+    shape = len(batch.index), heads, batch.mask.shape[1]
+    keys = torch.full(shape, torch.inf, device="cpu")  # whatever torch's default is
     for row, (index, real) in enumerate(zip(batch.index, batch.mask.cpu(), strict=True)):
         drawn = np.random.default_rng((*seed, index)).random((heads, int(real.sum())))
         keys[row, :, real] = torch.from_numpy(drawn).float()

@@ -340,14 +340,15 @@ class Study:
             cut: heads or layers that the run goes without; then it is fine-tuned by the study's recipe
                 even where a classifier is given for the task.
         """
-        from .models import load_classifier, to_unit_scale
+        from .models import check_tokens, load_classifier, to_unit_scale
         from .settings import ModelSource, check_fit, parse_model
 
         one = get_task(task)
         given = self.settings.checkpoint.get(one.name)
         if given and start == "pre-trained" and not cut:
-            check_fit(one, parse_model(given), self._model)
-            model = load_classifier(parse_model(given), one, "finetuned").to(device())
+            check_fit(one, source := parse_model(given), self._model)
+            check_tokens(source, self.tokenizer)
+            model = load_classifier(source, one, "finetuned").to(device())
             if one.is_regression:
                 to_unit_scale(model, self.batches(task, SCALE_ROWS))
             return model

@@ -253,7 +253,7 @@ class Layer:
             context: (inputs, heads, tokens, head size), at some tokens.
             value: (inputs, heads, all tokens, head size).
             sets: 1 for the heads that are disabled, shape (sets, heads).
-            instead: what each head gives instead, (heads, head size); a text for what it gives the
+            instead: what each head gives instead, (heads, head size or 1); a text for what it gives the
                 next input, the first after the last; None for the mean of its values.
         """
         if instead is None:

@@ -251,6 +251,19 @@ def test_what_is_no_treebank_is_refused(conllu, content, message):
         annotators.read(conllu(content))
 
 
+def test_a_folder_or_a_text_is_no_treebank_and_a_folders_files_are_named(conllu, tmp_path):
+    path = conllu(CONLLU)
+    for folder in (tmp_path, str(tmp_path), f"{tmp_path}/"):
+        with pytest.raises(FileNotFoundError, match=f"a CoNLL-U file's path, such as {path.name}"):
+            annotators.read(folder)
+    for other in ("", path.read_text() * 50, tmp_path / "none"):
+        with pytest.raises(
+            FileNotFoundError, match="there is no file .*such as my.conllu"
+        ) as found:
+            annotators.read(other)
+        assert len(str(found.value)) < 700
+
+
 def test_a_treebank_of_too_few_arcs_is_refused_with_their_numbers(conllu):
     def bank(sentences, deprel="nsubj", head=2):
         each = (line(1, f"a{at}", head=head, deprel=deprel) for at in range(sentences))

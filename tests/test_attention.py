@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+import transformers
 from conftest import batches_of_rows, loaded, make_rows
 from tokenizers.processors import TemplateProcessing
 from transformers import RobertaConfig, RobertaModel
@@ -18,11 +19,13 @@ from bertology_utils import (
     attention,
     batches,
     batches_of,
+    head_dependencies,
     load_classifier,
     load_tokenizer,
     map_similarity,
     predict_logits,
     sweep,
+    tree_probe,
 )
 from bertology_utils.attention import ByNorm
 from bertology_utils.batches import make_batches, tokenize
@@ -412,3 +415,68 @@ def test_a_model_in_bf16_is_measured_in_float32(tiny_bert, tokenizer, shown):
         torch.testing.assert_close(rows, torch.ones_like(rows), atol=1e-5, rtol=0)
     for one, other in [*zip(usual, mixed, strict=True), *zip(usual, half, strict=True)]:
         assert other.dtype == torch.float32 and 0 < (one - other).abs().max() < 0.1
+
+
+@pytest.mark.parametrize("shown", ["weight", "norm"])
+def test_maps_can_be_changed_and_learned_from(model_and_tokenizer, shown):
+    model, tokenizer = model_and_tokenizer
+    maps = attention.attention_maps(model, some_batch(tokenizer), shown)
+    probe = torch.nn.Linear(maps[0].shape[-1], 1)
+    probe(maps[0]).sum().backward()
+    maps[0][..., 0] = 0
+    vectors = attention.vectors(model, some_batch(tokenizer))
+    vectors[0] += 1
+    assert probe.weight.grad is not None and not maps[0][..., 0].any()
+
+
+def test_arrays_of_numpy_are_as_good_as_tensors(model_and_tokenizer):
+    model, tokenizer = model_and_tokenizer
+    texts = ["It rains today.", "The king reads it all in one day."]
+    given = [tokenizer(texts, padding=True, return_tensors=kind) for kind in ("np", "pt")]
+    labels = np.array([0, 1]), torch.tensor([0, 1])
+    one, other = (Batch(*made) for made in zip(given, ([0, 1], [0, 1]), labels, strict=True))
+    assert torch.equal(one.labels, other.labels) and one.to(torch.device("cpu")).inputs.keys()
+    np.testing.assert_array_equal(predict_logits(model, [one]), predict_logits(model, [other]))
+    alone = one.example(0), other.example(0)
+    assert torch.equal(*(each.inputs["input_ids"] for each in alone))
+
+
+@pytest.mark.parametrize(
+    ("name", "read", "shape"),
+    [
+        ("ViTModel", "pixel_values", (1, 3, 224, 224)),
+        ("Wav2Vec2Model", "input_values", (1, 400)),
+        ("ASTModel", "input_values", (1, 1024, 128)),
+    ],
+)
+def test_models_of_pictures_and_sound_are_refused_by_what_they_read(name, read, shape):
+    kind = getattr(transformers, name)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    model = kind(kind.config_class(**sizes, intermediate_size=16, num_conv_pos_embeddings=4)).eval()
+    batch = Batch({read: torch.rand(shape)}, [0])
+    for call in (attention.attention_maps, lambda *given: attention.observe(*given, {})):
+        with pytest.raises(ValueError, match=f"{name} reads {read} and no tokens; give an encoder"):
+            call(model, batch)
+
+
+def test_what_is_no_fast_tokenizer_of_transformers_is_refused(model_and_tokenizer, tmp_path):
+    model, tokenizer = model_and_tokenizer
+    (bank := tmp_path / "bank.conllu").write_text("1\tcat\tcat\tNOUN\t_\t_\t0\troot\t_\t_\n\n")
+    calls = {
+        "dependencies": lambda given: head_dependencies(model, given, bank),
+        "trees": lambda given: tree_probe(model, given, bank, bank.with_name("other")),
+        "batches": lambda given: batches_of(["a b"], given),
+    }
+    bank.with_name("other").write_bytes(bank.read_bytes())
+    for given in (tokenizer.backend_tokenizer, model, "bert", None):
+        for call in calls.values():
+            with pytest.raises(
+                TypeError, match="is no tokenizer of transformers; give the model's"
+            ):
+                call(given)
+    for given in (transformers.ByT5Tokenizer(), transformers.CanineTokenizer()):
+        for name in ("dependencies", "trees"):
+            with pytest.raises(
+                ValueError, match="is no fast tokenizer, so words cannot be aligned"
+            ):
+                calls[name](given)

@@ -88,6 +88,39 @@ def test_it_must_fit_the_task_and_the_model(tiny_bert, tiny_classifier, tmp_path
         assert message in capsys.readouterr().err, (checkpoint, re.escape(message))
 
 
+def of_other_words(folder):
+    content = json.loads((file := folder / "tokenizer.json").read_text())
+    known = content["model"]["vocab"]
+    content["model"]["vocab"] = dict(zip(reversed([*known]), known.values(), strict=True))
+    file.write_text(json.dumps(content))
+
+
+def saying(**changes):
+    def change(folder):
+        content = json.loads((file := folder / "tokenizer_config.json").read_text())
+        file.write_text(json.dumps(content | changes))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change", [saying(do_lower_case=False), saying(strip_accents=False), of_other_words]
+)
+def test_one_with_another_tokenizer_is_refused(
+    tiny_bert, tiny_classifier, tmp_path, change, capsys
+):
+    """It would read other words than it was trained on; that of the model is taken."""
+    other = copy_with(tiny_classifier, tmp_path / "other")
+    change(other)
+    call = ["check", "--only", "6", "-p", "study", "small", "-p", "model", str(tiny_bert)]
+    call += ["-p", "tasks", "sst2", "-p", "checkpoint"]
+    assert cli.main([*call, f"sst2={other}"]) == 2
+    assert "its own tokenizer makes other tokens than the model's" in capsys.readouterr().err
+    for file in other.glob("tokenizer*"):  # it comes without one
+        file.unlink()
+    assert cli.main([*call, f"sst2={other}"]) == 0
+
+
 def test_one_of_a_model_on_the_hub_is_not_tried(tiny_classifier, capsys):
     call = ["check", "--only", "6", "-p", "model", "a/b", "-p", "tasks", "rte"]
     assert cli.main([*call, "-p", "checkpoint", f"rte={tiny_classifier}"]) == 0

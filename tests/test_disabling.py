@@ -9,9 +9,11 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 import torch
+import transformers
 from conftest import batches_of_rows, random_classifier
 from precision import forward_tolerance, sum_tolerance
 from transformers import BertForSequenceClassification
+from transformers.masking_utils import eager_mask
 
 from bertology_utils import sweeps as sweep_module
 from bertology_utils.attention import attention_maps
@@ -25,6 +27,7 @@ from bertology_utils.disabling import (
     replacement,
 )
 from bertology_utils.glue import TASKS
+from bertology_utils.hooks import _SOFTMAX
 from bertology_utils.models import load_tokenizer, predict_logits
 from bertology_utils.sweeps import partners, reference_sweep, sweep
 
@@ -365,3 +368,80 @@ def test_non_finite_outputs_are_refused(model, batches):
         )
     with pytest.raises(FloatingPointError, match="NaN or infinite"):
         sweep(broken, batches)
+
+
+def test_a_copy_made_inside_is_a_model_of_its_own(model, batches):
+    plain, maps = predict_logits(model, batches), attention_maps(model, batches[-1])
+    with disable_heads(model, [(0, 1)]):
+        disabled, other = predict_logits(model, batches), copy.deepcopy(model)
+        np.testing.assert_allclose(predict_logits(other, batches), plain, atol=1e-5)
+        for ours, theirs in zip(attention_maps(other, batches[-1]), maps, strict=True):
+            torch.testing.assert_close(ours, theirs)
+        with disable_heads(other, [(1, 0)]):
+            np.testing.assert_array_equal(predict_logits(model, batches), disabled)
+    assert is_as_before(model)
+    with disable_heads(other, [(0, 1)]):
+        np.testing.assert_array_equal(predict_logits(other, batches), disabled)
+    np.testing.assert_allclose(predict_logits(other, batches), plain, atol=1e-5)
+
+
+def test_gradients_are_those_of_the_model_without_the_heads(model, batches):
+    own = copy.deepcopy(model).double()
+    weight, token = own.get_input_embeddings().weight, int(batches[-1].inputs["input_ids"][0, 1])
+    zeros = replacement(own, batches, "zero")
+    for context in (disable_heads(own, [(0, 1), (2, 3)]), replace_outputs(own, [(0, 1)], zeros)):
+        with context:
+            own.zero_grad()
+            own(**batches[-1].inputs).logits.sum().backward()
+            outputs = []
+            for step in (1e-5, -2e-5):
+                with torch.no_grad():
+                    weight[token, 0] += step
+                    outputs.append(own(**batches[-1].inputs).logits.sum().item())
+            with torch.no_grad():
+                weight[token, 0] += 1e-5
+        assert weight.grad[token, 0].item() == pytest.approx((outputs[0] - outputs[1]) / 2e-5, 1e-5)
+
+
+def warm(module, query, key, value, mask, scaling=1.0, **_):
+    """The softmax at another temperature."""
+    scores = query @ key.transpose(2, 3) * scaling / 4
+    weights = torch.softmax(scores if mask is None else scores + mask, dim=-1)
+    return (weights @ value).transpose(1, 2).contiguous(), weights
+
+
+@pytest.mark.parametrize("call", ["maps", "heads", "sweep"])
+def test_attention_of_ones_own_is_refused_by_its_name(model, batches, call):
+    transformers.AttentionInterface.register("warm", warm)
+    transformers.AttentionMaskInterface.register("warm", eager_mask)
+    own = copy.deepcopy(model)
+    own.set_attn_implementation("warm")
+    before = predict_logits(own, batches)
+    calls = {
+        "maps": lambda: attention_maps(own, batches[0]),
+        "heads": lambda: disable_heads(own, [(0, 0)]).__enter__(),
+        "sweep": lambda: sweep(own, batches),
+    }
+    with pytest.raises(ValueError, match="computes its attention by 'warm', of which nothing is"):
+        calls[call]()
+    np.testing.assert_array_equal(predict_logits(own, batches), before)
+    for known in ("eager", "sdpa", "flex_attention", "owner/kernel", "paged|sdpa"):
+        assert _SOFTMAX.fullmatch(known)
+
+
+@pytest.mark.parametrize("sizes", [{}, {"intra_bottleneck_size": 8, "true_hidden_size": 8}])
+def test_zero_is_zero_whatever_the_size_of_a_head(sizes, batches):
+    """MobileBERT's heads are smaller than its hidden size and their number say."""
+    sizes |= {"hidden_size": 32, "embedding_size": 16, "num_hidden_layers": 2}
+    config = transformers.MobileBertConfig(**sizes, num_attention_heads=4, intermediate_size=32)
+    torch.manual_seed(0)
+    own = transformers.MobileBertForSequenceClassification(config).eval()
+    for parameter in own.parameters():
+        torch.nn.init.normal_(parameter, std=0.25)
+    swept, expected = sweep(own, batches, "zero"), copy.deepcopy(own)
+    linear = expected.mobilebert.encoder.layer[1].attention.output.dense
+    size = linear.in_features // 4
+    with torch.no_grad():
+        linear.weight[:, size : 2 * size] = 0  # head (1, 1)
+    np.testing.assert_allclose(swept.heads[1, 1], predict_logits(expected, batches), atol=2e-6)
+    assert abs(swept.heads[1, 1] - swept.baseline).max() > 2e-5

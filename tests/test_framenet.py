@@ -13,6 +13,7 @@ import pytest
 from conftest import SHARED, loaded, make_bert, needs_shared
 from plain import replay
 
+from bertology_utils import __main__ as cli
 from bertology_utils import frame_links as measure
 from bertology_utils import framenet as release
 from bertology_utils import measurements
@@ -206,6 +207,33 @@ def test_a_damaged_zip_is_refused(folder, tmp_path):
         target.write_bytes(written)
         with pytest.raises(ValueError, match="is no zip archive, or a damaged one"):
             load_release(f"zip:{target}")
+
+
+@pytest.mark.parametrize(
+    ("place", "bits", "message"),
+    [(8, 9, "compression method is not supported"), (6, 1, "is encrypted, password required")],
+)
+def test_a_zip_that_python_cannot_unpack_is_refused(folder, tmp_path, place, bits, message):
+    """Packed by Deflate64, as Windows packs large folders, or with a password."""
+    content = bytearray(zipped(folder, tmp_path / "release.zip").read_bytes())
+    for signature, field in ((b"PK\3\4", place), (b"PK\1\2", place + 2)):
+        for match in re.finditer(re.escape(signature), bytes(content)):
+            content[match.start() + field] = bits
+    (tmp_path / "release.zip").write_bytes(content)
+    with pytest.raises(
+        ValueError, match=f"release.zip cannot be unpacked: .*{message}.*; unpack it"
+    ):
+        load_release(f"zip:{tmp_path / 'release.zip'}")
+
+
+@pytest.mark.parametrize("spoil", [lambda old: old[:-200], lambda old: b"", lambda old: b"no"])
+def test_a_torn_index_is_refused_by_its_name(folder, tmp_path, spoil, capsys):
+    index = folder / "luIndex.xml"
+    index.write_bytes(spoil(index.read_bytes()))
+    packed = zipped(folder, tmp_path / "torn.zip")
+    for source in (f"folder:{folder}", f"zip:{packed}"):
+        assert cli.main(["check", "--only", "2", "-p", "framenet", source]) == 2
+        assert "error: luIndex.xml is no XML, or is cut off" in capsys.readouterr().err
 
 
 def test_entities_are_not_resolved(folder, tmp_path):

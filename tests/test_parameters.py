@@ -1,8 +1,11 @@
 """Wrong parameters are refused at once, with the choices; the command line and the notebooks agree."""
 
+import copy
 import gzip
 import io
 import json
+import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -13,10 +16,10 @@ import transformers
 from conftest import conllu, python
 
 from bertology_utils import __main__ as cli
-from bertology_utils import common, run
+from bertology_utils import batches_of, common, load_encoder, load_tokenizer, run
 from bertology_utils.corpora import GLUE as EMBEDDED
 from bertology_utils.run import convert
-from bertology_utils.settings import parse_model
+from bertology_utils.settings import parse_model, parse_pairs
 
 WRONG = {
     "--only 6 -p study e6": "unknown study 'e6'; choose one of: e5, e5-again, minilm",
@@ -40,7 +43,7 @@ WRONG = {
     "--only 6 -p data folder:tests": "MRPC has no .tsv file",
     "--only 4 -p data folder:tests -p annotation gold": "annotation='gold' goes with data='embedded' only",
     "-p annotation conllu:RESULTS.md": "RESULTS.md is not a CoNLL-U file",
-    "-p treebank /nowhere/at/all.conllu": "there is no file /nowhere/at/all.conllu; wanted is a CoNLL-U file's path",
+    "-p treebank /nowhere/at/all.conllu": "there is no file '/nowhere/at/all.conllu'; wanted is a CoNLL-U file's path",
     "-p treebank README.md": "README.md is not a CoNLL-U file",
     "--only 4 -p treebank README.md": "unknown parameter 'treebank'; choose one of: ",
     "-p framenet folder:tests": "is no FrameNet release: it lacks luIndex.xml, lu, frame",
@@ -296,6 +299,96 @@ def test_blanks_between_checkpoints_are_no_part_of_a_path(tmp_path, monkeypatch)
         (tmp_path / name).mkdir()
     made = f"mrpc={tmp_path / 'a'},sst2={tmp_path / 'b'}"
     assert convert("checkpoint", "mrpc=a ,sst2= b", "").replace(" ", "") == made
+
+
+def test_a_folder_that_is_no_model_is_refused_with_what_to_name(tmp_path, tokenizer, capsys):
+    call = saved(tmp_path / "checkpoint-500", tokenizer, "BertModel", **SMALL)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    adapter = {"peft_type": "LORA", "base_model_name_or_path": "google-bert/bert-base-uncased"}
+    (tmp_path / "adapter").mkdir()
+    beside = shutil.copytree(tmp_path / "checkpoint-500", tmp_path / "beside")
+    for folder in (tmp_path / "adapter", beside):
+        (folder / "adapter_config.json").write_text(json.dumps(adapter))
+    refused = {
+        tmp_path: "has no config.json; name a folder in it: beside, checkpoint-500",
+        empty: "has no config.json; give one that save_pretrained wrote",
+        tmp_path / "adapter": "holds an adapter of PEFT, which changes a model and is none",
+        beside: "holds an adapter of PEFT, which changes a model and is none",
+    }
+    for folder, message in refused.items():
+        assert cli.main(["check", "-p", "model", str(folder), *call[4:], "6"]) == 2
+        assert f"model folder {folder} {message}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [{"quant_method": "gptq", "bits": 4}, {"load_in_8bit": True}, {"quant_method": "fp8"}],
+)
+def test_quantized_weights_are_not_called_ready(tmp_path, tokenizer, entry, capsys):
+    call = saved(tmp_path, tokenizer, "BertModel", **SMALL)
+    config = json.loads((file := tmp_path / "config.json").read_text())
+    file.write_text(json.dumps(config | {"quantization_config": entry}))
+    assert cli.main([*call, "6"]) == 2
+    assert "has quantized weights (quantization_config in its config" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", ["version https://git-lfs.github.com/spec/v1", "{}", "[1]"])
+def test_a_damaged_tokenizer_is_refused_with_the_models_name(tmp_path, tokenizer, content, capsys):
+    call = saved(tmp_path, tokenizer, "BertModel", **SMALL)
+    (tmp_path / "tokenizer.json").write_text(content)
+    assert cli.main([*call, "6"]) == 2
+    assert (
+        f"model {str(tmp_path)!r} cannot be loaded; a file of it may be" in capsys.readouterr().err
+    )
+
+
+def test_weights_and_tokenizer_may_say_more_or_less_than_transformers_writes(tmp_path, tokenizer):
+    """No metadata beside weights, and a length to which the tokenizer itself cuts and pads."""
+    own = copy.deepcopy(tokenizer)
+    own.backend_tokenizer.enable_truncation(6)
+    own.backend_tokenizer.enable_padding(length=64)
+    saved(tmp_path, own, "BertModel", **SMALL)
+    for file in tmp_path.glob("*.safetensors"):
+        safetensors.numpy.save_file(safetensors.numpy.load_file(file), file)
+    assert load_encoder(str(tmp_path)).config.num_hidden_layers == 3
+    texts = ["It rains.", "The old king sees the sun every single morning of the year."]
+    stored = load_tokenizer(str(tmp_path))
+    for ours, theirs in zip(batches_of(texts, stored), batches_of(texts, tokenizer), strict=True):
+        assert all(ours.inputs[name].equal(one) for name, one in theirs.inputs.items())
+
+
+@pytest.mark.parametrize("name", ["epoch=1-step=20", "a,b", "a, b", "run@2", "x,y=1/z"])
+def test_a_path_may_have_commas_and_signs(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).mkdir(parents=True)
+    for text in (f"sst2={name}", f"mrpc={name},sst2={name}", f"sst2={name} , mrpc=nowhere,"):
+        if "y=" in name:
+            with pytest.raises(ValueError, match="unknown task 'y'"):
+                parse_pairs("checkpoint", text)
+            continue
+        made = parse_pairs("checkpoint", convert("checkpoint", text, ""))
+        assert all(place in (str(tmp_path / name), "nowhere") for _, place in made)
+        assert [task for task, _ in made] == re.findall("mrpc|sst2", text)
+
+
+def test_a_pipeline_that_cannot_annotate_is_not_called_ready(tmp_path, sst2, capsys):
+    spacy = pytest.importorskip("spacy")
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    nlp.to_disk(tmp_path / "pipe")
+    config = (tmp_path / "pipe" / "config.cfg").read_text()
+    call = ["check", "--only", "5", *sst2(40), "-p", "model", "embedded"]
+    call += ["-p", "annotation", f"spacy:{tmp_path / 'pipe'}"]
+    for old, new, message in (
+        ("", "", "lacks a morphologizer, or a tagger with an attribute_ruler"),
+        ("sentencizer", "transformer", "cannot be loaded here: [E002] Can't find factory for 'tr"),
+        ('lang = "en"', 'lang = "xy"', "cannot be loaded here: [E048] Can't import language xy"),
+        (config, "no config", "cannot be loaded here: Config validation error"),
+    ):
+        (tmp_path / "pipe" / "config.cfg").write_text(config.replace(old, new) if old else config)
+        assert cli.main(call) == 2
+        assert message in capsys.readouterr().err
 
 
 def test_in_place_is_for_default_settings_only(capsys):

@@ -68,6 +68,39 @@ for code, problem in {REFUSED}.items():
     assert done.returncode == 0, done.stderr
 
 
+def test_two_devices_and_a_default_device_change_nothing(tmp_path):
+    make_bert(tmp_path / "one", layers=3, heads=4, hidden=32)
+    make_bert(tmp_path / "other", layers=3, heads=4, hidden=32, seed=1)
+    done = python(f"""
+import second_device, torch
+second_device.register()
+from bertology_utils import *
+from bertology_utils.attention import exchange_lengths
+from bertology_utils.corpora import GLUE
+from bertology_utils.sinks import _random_order
+one, other, tokenizer = load_encoder("{tmp_path}/one"), load_encoder("{tmp_path}/other"), load_tokenizer("{tmp_path}/one")
+texts = ["It rains.", "The king reads it all in one day."]
+def all_of():
+    (batch,) = batches_of(texts, tokenizer)
+    lengths = torch.arange(float(batch.mask.numel())).reshape(2, 1, -1)
+    norm = attention_maps(one, batch, "norm")[1].cpu()
+    heads = head_dependencies(one, tokenizer, GLUE / "MRPC" / "dev.conllu.gz", relations="det")
+    shares = torch.tensor(heads["head: share of arcs"].to_numpy().copy(), device="cpu")
+    exchanged = exchange_lengths(0, lengths, batch, 1).cpu(), _random_order(batch, 2, (1,)).cpu()
+    return norm, shares, *exchanged, torch.from_numpy(map_similarity(one, other, [batch]))
+def equal(found):
+    for ours, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(ours.float(), theirs.float(), atol=1e-5, rtol=0)
+expected = all_of()
+for moved in (one, other):
+    moved.to("second:0")
+    equal(all_of())
+torch.set_default_device("second:0")
+equal(all_of())
+""")
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("named", ["tpu", "mps", "cuda:1"])
 def test_a_device_that_cannot_be_used_is_refused_in_words(monkeypatch, named):
     monkeypatch.setenv(common.DEVICE_VARIABLE, named)
