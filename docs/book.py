@@ -54,11 +54,11 @@ _HOME = """\
 
 ## Switch off a head
 
+**[Type a sentence of your own](playground/index.md)**: the model runs in your browser, shows what each of its 144 heads attends to, and finds the head on which the answer depends most.
+
 [![A web page: a sentence, the model's answer as two bars, a grid of 144 small attention maps, and the map of head (7, 3), in which "never" attends to the beginning of "loses"](figures/playground.png)](playground/index.md)
 
 *A classifier of film reviews reads "The story never loses its way." Without head (7, 3), which attends from "never" to "loses", the answer turns from positive to negative.*
-
-**[Type a sentence of your own](playground/index.md)**: the model runs in your browser, shows what each of its 144 heads attends to, and finds the head on which the answer depends most.
 
 ## Three findings
 

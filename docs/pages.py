@@ -47,11 +47,7 @@ def told(root: Path, study: str, number: str) -> dict:
         number: the page's.
     """
     files = list((root / "results" / study / "pages").glob(f"{number}_*.json"))
-    kept = json.loads(files[0].read_text(encoding="utf-8")) if files else {}
-    for row in kept.get("claims", {}).values():  # files older than the entry "paper denies"
-        if row["paper"] == "difficult to distinguish":
-            row.setdefault("paper denies", True)
-    return kept
+    return json.loads(files[0].read_text(encoding="utf-8")) if files else {}
 
 
 # Claims ------------------------------------------------------------------

@@ -311,7 +311,7 @@ def test_by_keyboard_alone(page):
         "aria-label"
     )
     assert "1 of 12 heads disabled" in page.text("answer")
-    assert "disabled: attends to all tokens equally" in page.text("head-title")
+    assert "now attends to all tokens equally" in page.text("head-title")
     press(Keys.SPACE)
     assert page.run("playground.state.off.size") == 0 and page.run("playground.state.head") == head
     press(Keys.ARROW_LEFT if head % HEADS else Keys.ARROW_RIGHT, Keys.ENTER)

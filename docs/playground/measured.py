@@ -124,7 +124,8 @@ def governors(study: Study) -> Parts:
 def linked(study: Study) -> Parts:
     """Weight along links of grammar beyond that at the same places elsewhere, before fine-tuning, over tasks."""
     before = [one.isel(run=0).sel(state="pre-trained") for one in study.measure(links).values()]
-    weight = xr.concat([one.weight.sel(above="places").astype(float) for one in before], "example")
+    weights = [one.weight.sel(above="places").astype(float) for one in before]
+    weight = xr.concat(weights, "example", coords="minimal", compat="override")
     for kind in weight.kind.values:
         yield str(kind), 100 * weight.sel(kind=kind).mean("example")
 

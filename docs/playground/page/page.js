@@ -87,7 +87,7 @@ async function turn() {
   }
   if (isFirst && fresh && state.off.size && isLoaded()) now = await outputs(input, state.off)
   suggested = isTried() ? largest(effects) : telling()
-  const cut = input.length > input.ids.length ? `Of ${input.length} tokens ${input.ids.length} are read: the longer sentence is cut at its end. ` : ""
+  const cut = input.length > input.ids.length ? `Of ${input.length} tokens ${input.ids.length} are read: the ${pair ? "longer sentence" : "sentence"} is cut at its end. ` : ""
   say(told() + cut)
   draw()
   if (isLoaded() && about.labels.length && !isTried() && !stopped) await sweep()
@@ -225,7 +225,7 @@ function draw() {
     drawVerdict()
     drawMap()
   }
-  const off = state.off.has(shownHead()), way = off ? `, disabled: ${DISABLED[state.ablation]}` : `: its ${mapWay()}`
+  const off = state.off.has(shownHead()), way = off ? ` now ${DISABLED[state.ablation]}` : `: its ${mapWay()}`
   $("head-title").textContent = `Head ${title(shownHead())}${state.view === "measured" ? "" : way}`
   $("switch").textContent = off ? "Enable it" : "Disable it"
 }
@@ -280,7 +280,7 @@ function drawVerdict() {
   if (isChance() && !many) return verdict.replaceChildren(`No single head matters here: the most that one changes is ${points(Math.abs(effects[best]))} points.`)
   const head = button(`head ${title(best)}`, () => change({ head: best }))
   head.className = "link"
-  verdict.replaceChildren(`${without} `, head, `, ${label} ${then > is ? "rises" : "falls"} from ${amount(is)} to ${amount(then)}${turns ? ": the answer turns." : "."}${more} `, button(state.off.has(best) ? "Enable it" : "Disable it", () => change({ head: best, off: toggled([best]) })))
+  verdict.replaceChildren(`${without} `, head, `${state.off.size && without === "Without" ? " as well" : ""}, ${label} ${then > is ? "rises" : "falls"} from ${amount(is)} to ${amount(then)}${turns ? ": the answer turns." : "."}${more} `, button(state.off.has(best) ? "Enable it" : "Disable it", () => change({ head: best, off: toggled([best]) })))
 }
 
 function drawMap() {
