@@ -494,8 +494,12 @@ class Study:
         return Claims(self)
 
     def say(self, **numbers: float) -> None:
-        """Keep numbers that the page's text states behind a comment with their name, ``0.64<!-- best_gain -->``."""
-        self.keep("said", {name: round(float(value), 6) for name, value in numbers.items()})
+        """Keep numbers that the page's text states behind a comment with their name, ``0.64<!-- best_gain -->``.
+
+        A number that is not there, NaN, is not kept.
+        """
+        there = {name: float(value) for name, value in numbers.items() if np.isfinite(value)}
+        self.keep("said", {name: round(value, 6) for name, value in there.items()})
 
     def figure(self, figure: Figure, name: str, alt: str) -> None:
         """Save a figure as PNG and PDF, and show it.

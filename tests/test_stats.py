@@ -235,6 +235,6 @@ def test_the_table_has_every_task_and_the_verdicts_of_other_studies(study, tmp_p
         "It helps", "task 0"
     ].startswith("✓ +1.0 [+0.9, ")
     study.say(gain=1.23456789)
-    study.say(loss=2)
+    study.say(loss=2, not_measured=float("nan"))
     kept = json.loads((tmp_path / "6_page" / "e5.json").read_text())
     assert kept["said"] == {"gain": 1.234568, "loss": 2.0} and "It helps" in kept["claims"]
