@@ -199,11 +199,6 @@ STATEMENTS = (
         "The head with the most weight on subject → verb is diagonal (after)",
     ),
     Statement(
-        "The head with the most weight from nouns to pronouns does so, too (§4.5; weight)",
-        "5",
-        "The head with the most weight on noun → pronoun is diagonal (after)",
-    ),
-    Statement(
         "No head can be told from attention to neighbours, from subjects to verbs (§4.5; points gained)",
         "5",
         "Some head finds more links subject → verb than the best fixed distance (before)",
