@@ -95,6 +95,23 @@ def share(part: xr.DataArray, whole: xr.DataArray) -> xr.DataArray:
     return 100 * (ratio + (part - ratio * whole) / whole.mean("example"))
 
 
+def outputs(one: xr.Dataset) -> xr.DataArray:
+    """What a regression answers of each example, or how probable label 1 is to a classifier of labels 0 and 1.
+
+    Args:
+        one: a measurement with ``label``, and ``loss`` of a classifier or ``answer`` of a regression.
+
+    Raises:
+        ValueError: a classifier has other labels, so that the loss does not tell its outputs.
+    """
+    if "answer" in one:
+        return one.answer.astype(float)
+    if others := sorted({*np.unique(one.label)} - {0, 1}):
+        raise ValueError(f"pairs are ranked by labels 0 and 1, and there is {others[0]:g}")
+    of_label = np.exp(-one.loss.astype(float))  # the probability of the right answer
+    return xr.where(one.label == 1, of_label, 1 - of_label)
+
+
 def concordance(one: xr.Dataset) -> xr.DataArray:
     """What each example adds to the share of pairs that are ranked correctly, in points, so that the mean over examples is the share.
 
@@ -107,16 +124,11 @@ def concordance(one: xr.Dataset) -> xr.DataArray:
         one: a measurement with ``label``, and ``loss`` of a classifier or ``answer`` of a regression.
 
     Raises:
-        ValueError: a classifier has other labels than 0 and 1, so that the loss does not tell its outputs.
+        ValueError: see :func:`outputs`.
     """
-    if "answer" in one:
-        output = one.answer.astype(float)
-    elif found := sorted({*np.unique(one.label)} - {0, 1}):
-        raise ValueError(f"pairs are ranked by labels 0 and 1, and there is {found[0]:g}")
-    else:
-        of_label = np.exp(-one.loss.astype(float))  # the probability of the right answer
-        output = xr.where(one.label == 1, of_label, 1 - of_label)
-    differ, apart = (np.sign(each - each.rename(example="other")) for each in (one.label, output))
+    differ, apart = (
+        np.sign(each - each.rename(example="other")) for each in (one.label, outputs(one))
+    )
     pairs = abs(differ).mean("other")  # of each example, the share of others with another label
     right = (abs(differ) * (1 + differ * apart) / 2).mean("other")
     share = right.mean("example") / pairs.mean("example")
