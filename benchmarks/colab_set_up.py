@@ -1,4 +1,4 @@
-"""The set-up cell of the notebooks on an imitation of Colab: what it installs, and that it touches nothing else.
+"""The set-up cell of the notebooks on an imitation of Colab: what it adds, and that it changes nothing else.
 
     python benchmarks/colab_set_up.py PYTHON [--cells N]
 
@@ -55,13 +55,9 @@ def try_out(python, folder, cells):
     print(f"before: {len(before)} distributions")
     try:
         for _ in range(2):
-            said.append(
-                call(
-                    [python, "-m", "IPython", "-c", "".join(code[0]["source"])],
-                    content,
-                    environment,
-                )
-            )
+            cell = [python, "-m", "IPython", "-c", "".join(code[0]["source"])]
+            lines = call(cell, content, environment).splitlines(keepends=True)
+            said.append("".join(line for line in lines if not line.startswith("Note: ")))  # by %pip
             print(said[-1], end="")
         after = versions(python)
         changed = {
@@ -72,9 +68,9 @@ def try_out(python, folder, cells):
         print(
             f"added: {', '.join(f'{name} {after[name]}' for name in sorted(after.keys() - before.keys()))}"
         )
-        left = [path.name for path in content.iterdir()]
+        left = [path.name for path in content.iterdir()]  # a clone, which holds the measurements
         print(
-            f"changed: {changed or 'nothing'}; the same said twice: {said[0] == said[1]}; left behind: {left or 'nothing'}"
+            f"changed: {changed or 'nothing'}; the same said twice: {said[0] == said[1]}; in the folder: {left or 'nothing'}"
         )
         if cells:
             notebook["cells"] = notebook["cells"][: notebook["cells"].index(code[cells - 1]) + 1]
@@ -86,23 +82,14 @@ def try_out(python, folder, cells):
         added = sorted(versions(python).keys() - before.keys())
         if added:
             call([python, "-m", "pip", "uninstall", "-q", "-y", *added], content, os.environ)
-    return int(bool(changed or left) or said[0] != said[1])
+    return int(bool(changed) or left != ["bertology"] or said[0] != said[1])
 
 
 def publish(copy, served):
     """A copy of the committed checkout, published and tagged, and a bare repository of it."""
     git = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org"]
     call(["git", "clone", "-q", "--no-hardlinks", ROOT, copy], ROOT, os.environ)
-    publishing = [
-        sys.executable,
-        "-m",
-        "bertology_utils",
-        "publish",
-        "--repository",
-        ADDRESS,
-        "--tag",
-        TAG,
-    ]
+    publishing = [sys.executable, "docs/publish.py", "--repository", ADDRESS, "--tag", TAG]
     call(publishing, copy, os.environ | {"PYTHONPATH": str(copy)})
     call([*git, "commit", "-q", "-a", "-m", "Publish"], copy, os.environ)
     call([*git, "tag", TAG], copy, os.environ)
