@@ -169,9 +169,8 @@ def rows_with_intervals(
     size = 6.4, height * len(tasks) + 0.2 * len(columns) + 0.6
     figure, ax = plt.subplots(figsize=size, layout="constrained")
     places = np.arange(len(tasks))[::-1]
-    for shift, (name, (one, colour)) in zip(
-        np.linspace(0.22, -0.22, len(columns)), columns.items(), strict=True
-    ):
+    shifts = np.linspace(0.22, -0.22, len(columns)) if len(columns) > 1 else [0]
+    for shift, (name, (one, colour)) in zip(shifts, columns.items(), strict=True):
         if isinstance(one, xr.Dataset):
             ax.hlines(places + shift, one.low, one.high, color=colour, lw=2)
             ax.plot(one.value, places + shift, "o", color=colour, ms=5, label=name)
