@@ -130,16 +130,15 @@ def test_confidence_and_the_flips_of_the_least_confident_tenth_are_those_of_a_pl
     one = xr.Dataset({"loss": (("run", "example"), -np.log(p))})
     flips = {"SST-2": xr.DataArray(flipped, dims=["run", *HEADS, "example"])}
     names = {"without": {"SST-2": one}, "flipped": flips, "HEADS": HEADS}
-    names |= {"np": np, "pd": pd, "stats": stats}
-    exec(text_of("code", "confidence, held, lines ="), names)
+    names |= {"np": np, "stats": stats}
+    exec(text_of("code", "confidence, held ="), names)
     confidence = np.maximum(p, 1 - p)
     np.testing.assert_allclose(names["confidence"]["SST-2"], confidence)
-    for name, count in {"tenth": 2, "twentieth": 1}.items():
-        shares = []
-        for run in range(2):
-            unsure = np.argsort(confidence[run])[:count]
-            shares.append(flipped[run][..., unsure].sum() / flipped[run].sum())
-        assert names["held"][name].value.item() == pytest.approx(100 * np.mean(shares)), name
+    shares = []
+    for run in range(2):
+        unsure = np.argsort(confidence[run])[:2]
+        shares.append(flipped[run][..., unsure].sum() / flipped[run].sum())
+    assert names["held"].value.item() == pytest.approx(100 * np.mean(shares))
 
 
 @pytest.mark.parametrize("runs", [2, 3])
