@@ -145,7 +145,7 @@ STATEMENTS = (
         "Heads keep their patterns from task to task (§4.1; κ)",
         "1",
         "Between tasks, a head keeps its usual pattern: κ (network)",
-        "STS-B alone lies below, where upper layers lose their stripes",
+        "only STS-B lies below, where upper layers lose their stripes",
     ),
     Statement(
         "Two heads stand out by their attention from predicates to frame elements (§4.2; weight)",
@@ -163,12 +163,13 @@ STATEMENTS = (
         "The last two layers change most (§4.3; distance)",
         "3",
         "The last two layers change most, by cosine",
+        "significantly not so on MNLI-m alone; on the other tasks undecided",
     ),
     Statement(
         "The last two layers hold the gain (§4.3; points of balanced accuracy)",
         "3",
         "Resetting the last two layers costs more points than resetting an average pair",
-        "the runs differ widely; of the ranking they cost less than an average pair",
+        "the runs differ widely; of the ranking they cost less than an average pair, except on SST-2",
     ),
     Statement(
         "Most vertical stripes are on [CLS] and [SEP] (§4.4; percent)",
@@ -219,7 +220,7 @@ STATEMENTS = (
         "Models rely on heads that attend to words of both sentences (§5; points lost)",
         "6",
         "Disabling one of the two heads that attend to shared words most lowers the score",
-        "only the run of RTE, which learned little, is undecided",
+        "undecided on RTE, where the run learned little, and on MNLI-m",
     ),
     Statement(
         "Disabling the first layer helps (§4.6; points)",
