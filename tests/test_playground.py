@@ -542,6 +542,8 @@ ODD += [
     "'tis the '90s; rock'n'roll",
     "\u3000full\u3000width\u3000",
     "½ ² ₃ ①",
+    "\x80\x85 line\x85break \x1c\x1d \u2028 \u180e",
+    "\U00020000\U00020001 a\U0002f800 \U0002b740\u4e2d\U0001f600\U0001f600",
 ]
 
 
