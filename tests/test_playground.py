@@ -127,9 +127,9 @@ def served(tmp_path_factory):
         pytest.skip(str(error))
     root, servers = tmp_path_factory.mktemp("served"), []
 
-    def serve(folder, name, **options):
+    def serve(folder, name, more=lambda page: {}):
         page = root / name / "playground"
-        playground.write(ROOT, page, functools.partial(playground.own_model, folder), **options)
+        playground.write(ROOT, page, lambda page: playground.own_model(folder, page) | more(page))
         handler = functools.partial(Quiet, directory=root / name)
         servers.append(ThreadingHTTPServer(("127.0.0.1", 0), handler))
         threading.Thread(target=servers[-1].serve_forever, daemon=True).start()
@@ -399,11 +399,13 @@ MEASURES = [
 ]
 
 
-def test_a_page_in_the_site_shows_what_was_measured_where_its_heads_fit(
-    browser, served, model, monkeypatch
-):
+def test_a_page_in_the_site_shows_what_was_measured(browser, served, model, monkeypatch):
     monkeypatch.setattr(measured, "measured", lambda *_: MEASURES)
-    page = Page(browser, served(model, "in-site", in_site=True))
+
+    def in_site(page):
+        return {"home": "../index.html"} | playground.what_was_measured(page)
+
+    page = Page(browser, served(model, "in-site", in_site))
     page.open(view="measured", head="3.4", measure="6_disabling_heads|loss added|RTE")
     assert page.text("explained").startswith("How much the loss rises.")
     assert page.text("head-title") == "Head (3, 4)" and not page.one("#form").is_displayed()

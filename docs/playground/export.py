@@ -36,9 +36,9 @@ FARTHEST = 1e-3  # from PyTorch, of weights, norms and probabilities
 LARGE = 1_000  # numbers of a matrix that is stored in fewer than 32 bits each
 BLOCK = 32  # numbers that share a scale where there are 4 bits for each
 OPSET = 21  # the first with 4-bit integers
-# A sigma at a word's end gets another small letter in JavaScript; it splits at U+FEFF, which Python does
+# A capital sigma at a word's end gets another small letter in JavaScript; it splits at U+FEFF, which Python does
 # not know either, as it does not know U+E000; it does not split at U+0085.
-ALIKE = (("Σ", "σ"), ("\ufeff", "\ue000"), ("\u0085", " "))
+ALIKE = (("\u03a3", "\u03c3"), ("\ufeff", "\ue000"), ("\u0085", " "))
 EXAMPLES: list[Any] = [
     "The story never loses its way.",
     "She gave him the book, but he did not read it.",
@@ -295,11 +295,15 @@ def rules_of(tokenizer: Any) -> str:
     rules = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
     rules.no_padding()
     rules.no_truncation()
-    alike = [pair for pair in ALIKE if len({tuple(rules.encode(f"a{one}b").ids) for one in pair}) == 1]
+    alike = [
+        pair for pair in ALIKE if len({tuple(rules.encode(f"a{one}b").ids) for one in pair}) == 1
+    ]
     own = [rules.normalizer] if rules.normalizer else []
     rules.normalizer = normalizers.Sequence([normalizers.Replace(*pair) for pair in alike] + own)
     if rules.normalizer.normalize_str("\U00020000") == " \U00020000 ":
-        split = pre_tokenizers.Split(Regex("[\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]"), "isolated")
+        split = pre_tokenizers.Split(
+            Regex("[\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]"), "isolated"
+        )
         rules.pre_tokenizer = pre_tokenizers.Sequence([split, rules.pre_tokenizer])
     return rules.to_str()
 
