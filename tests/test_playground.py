@@ -377,7 +377,7 @@ def test_nothing_scrolls_sideways(page, width):
 def test_an_encoder_has_maps_and_norms_alone(browser, served, tiny_bert):
     page = Page(browser, served(tiny_bert, "encoder"))
     page.open(view="effects")
-    assert "has no classifier" in page.text("answer") and "view=effects" in page.text("message")
+    assert "has no labels" in page.text("answer") and "view=effects" in page.text("message")
     assert page.text("verdict") == ""
     assert page.outputs()["weights"].shape[0] == LAYERS * HEADS
 

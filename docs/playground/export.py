@@ -335,7 +335,7 @@ def export(
         raise ValueError(f"what was exported differs by {largest:.1e} from PyTorch")
     print(f"{largest:.1e} from PyTorch at most", flush=True)
     write_atomically(target / "tokenizer.json", rules_of(tokenizer).encode())
-    classes = config.num_labels if model.base_model is not model else 0
+    classes = config.num_labels if model.base_model is not model and config.num_labels > 1 else 0
     return {
         "layers": config.num_hidden_layers,
         "heads": config.num_attention_heads,

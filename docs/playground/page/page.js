@@ -14,7 +14,7 @@ const RAMPS = { // in the light and in the dark
   signed: ["#1f4e8c #8fb0d8 #f4f5f6 #dc9c94 #a8322a", "#7db1f2 #2f5587 #262c34 #8a3f38 #f08b7e"],
 }
 const MATTERS = 0.01 // a head that changes a probability by less does not matter
-const WIDEST = 0.5 // a change of a probability from which on the colour is darkest, on whatever sentence
+const WIDEST = 0.5 // the change of a probability with the darkest colour, on whatever sentence
 const TOKENS_AT_ONCE = 200 // in a run of a sweep, so that another change need not wait long
 const $ = (id) => document.getElementById(id)
 const make = (tag, parts = {}, ...inside) => { const one = Object.assign(document.createElement(tag), parts); one.append(...inside); return one }
@@ -30,7 +30,6 @@ const headsOf = (layer) => Array.from({ length: about.heads }, (_, at) => layer 
 const title = (head) => `(${place(head).join(", ")})`
 const largest = (list) => list.reduce((best, one, at) => (Math.abs(one) > Math.abs(list[best]) ? at : best), 0)
 const answered = () => largest(whole) // the label, with all heads
-const isChance = () => about.labels.length > 1 // a single output is no probability
 const told = () => (ignored.length ? `Ignored in the address: ${ignored.join(", ")}. ` : "")
 const shownHead = () => state.head ?? suggested // until one is chosen
 const isTried = () => effects.length === count()
@@ -39,8 +38,7 @@ const valuesOf = (head, way) => now[way].subarray(head * input.ids.length ** 2, 
 
 // What the state asks for. -------------------------------------------------
 
-function judged(logits) { // probabilities, of several labels
-  if (logits.length < 2) return logits
+function judged(logits) { // probabilities
   const powers = logits.map((one) => Math.exp(one - Math.max(...logits))), sum = powers.reduce((a, b) => a + b)
   return powers.map((one) => one / sum)
 }
@@ -90,7 +88,7 @@ async function turn() {
 
 // The first example, before the model is there: with all heads, and without each of them.
 function begin(key, wanted) {
-  const answer = judged(first.answer ?? [])
+  const answer = about.labels.length ? judged(first.answer) : []
   input = { ...first, key, types: first.ids.map(() => 0) }
   whole = answer
   now = { weights: first.weights, norms: first.norms, answer, wanted }
@@ -154,8 +152,8 @@ function fromAddress() {
 
 // Pictures. ----------------------------------------------------------------
 
-const amount = (value) => (isChance() ? `${(value * 100).toFixed(1)} %` : round(value, 2))
-const points = (value) => (isChance() ? round(value * 100, 1) : round(value, 2))
+const amount = (value) => `${(value * 100).toFixed(1)} %`
+const points = (value, digits = 1) => round(value * 100, digits)
 const shade = (value) => colours.shares[Math.round(Math.sqrt(value) * 255)] // by the root, so that small ones are seen, too
 
 function isDark() { // as the site's own switch says
@@ -187,11 +185,11 @@ function numbers() {
     return { ...one, at, name: signed ? "signed" : "shares", ticks }
   }
   if (state.view !== "effects") return undefined
-  const values = Array.from({ length: count() }, (_, at) => effects[at] ?? null), texts = values.map((one) => (one === null ? "not tried yet" : points(one)))
-  const reach = isChance() ? WIDEST : Math.max(1e-9, ...effects.map(Math.abs)) // of a score nobody knows what is much
-  const at = (one) => 0.5 + Math.sign(one) * Math.sqrt(Math.min(1, Math.abs(one) / reach)) / 2, short = values.map((one) => (one === null ? "" : isChance() ? round(one * 100, 0) : round(one, 1)))
-  const unit = `change of “${about.labels[answered()]}” ${state.off.size ? "if the head is switched" : "without the head"}${isChance() ? ", in points" : ""}`
-  return { values, texts, short, unit, at, name: "signed", ticks: [-1, -0.2, 0, 0.2, 1].map((part) => [at(part * reach), isChance() ? round(part * reach * 100, 0) : points(part * reach)]) }
+  const values = Array.from({ length: count() }, (_, at) => effects[at] ?? null)
+  const texts = values.map((one) => (one === null ? "not tried yet" : points(one))), short = values.map((one) => (one === null ? "" : points(one, 0)))
+  const at = (one) => 0.5 + Math.sign(one) * Math.sqrt(Math.min(1, Math.abs(one) / WIDEST)) / 2
+  const unit = `change of “${about.labels[answered()]}” ${state.off.size ? "if the head is switched" : "without the head"}, in points`
+  return { values, texts, short, unit, at, name: "signed", ticks: [-0.5, -0.1, 0, 0.1, 0.5].map((one) => [at(one), points(one, 0)]) }
 }
 
 function draw() {
@@ -249,10 +247,10 @@ function drawHead(button, head, shown, block) {
 function drawAnswer() {
   const name = about.labels[answered()], before = amount(whole[answered()] ?? 0), unknown = input.ids.filter((one) => one === about.unknown).length
   const mark = (at) => (state.off.size ? [make("b", { style: `left:${whole[at] * 100}%` })] : [])
-  const bar = (at) => (isChance() ? [make("i", { style: `width:${now.answer[at] * 100}%` }), ...mark(at)] : [])
-  const rows = now.answer.map((value, at) => make("div", { className: "bar" }, make("span", { textContent: about.labels[at] }), make("div", {}, ...bar(at)), make("span", { textContent: amount(value) })))
+  const bar = (at) => make("div", {}, make("i", { style: `width:${now.answer[at] * 100}%` }), ...mark(at))
+  const rows = now.answer.map((value, at) => make("div", { className: "bar" }, make("span", { textContent: about.labels[at] }), bar(at), make("span", { textContent: amount(value) })))
   const disabled = `${state.off.size} of ${count()} heads disabled${isLoaded() ? "" : ", which changes the answer as soon as the model is loaded"}.`
-  const said = !name ? "This model has no classifier, so there is no answer to change." : !state.off.size ? "" : `${disabled} With all heads${isChance() ? ", where the marks are," : ""} ${name} has ${before}.`
+  const said = !name ? "This model has no labels, so there is no answer to change." : !state.off.size ? "" : `${disabled} With all heads, where the marks are, ${name} has ${before}.`
   const odd = unknown ? ` The model does not know ${unknown} of the ${input.tokens.length} tokens (${about.special[2]}), so this answer means little.` : ""
   $("answer").firstElementChild.replaceChildren(...rows, ...(said || odd ? [make("p", { className: "soft" }, said, make("strong", { textContent: odd }))] : []))
 }
@@ -266,12 +264,12 @@ function drawVerdict() {
   if (stopped && !isTried()) return verdict.replaceChildren(`${tries}. `, button("Go on", go))
   if (!isTried()) return verdict.replaceChildren(make("progress", { value: effects.length, max: count(), ariaLabel: "Heads tried" }), ` ${tries} `, button("Stop", () => { stopped = true; drawVerdict() }))
   const best = largest(effects), label = about.labels[answered()], is = now.answer[answered()], then = is + effects[best], without = state.off.has(best) ? "With" : "Without"
-  const others = now.answer.filter((_, at) => at !== answered()), turns = isChance() && others.length === 1 && is > 0.5 !== then > 0.5
-  const many = effects.filter((one) => Math.abs(one) >= MATTERS).length, more = isChance() ? ` ${many} of ${count()} heads change it by a point or more.` : ""
-  if (isChance() && !many) return verdict.replaceChildren(`No single head matters here: the most that one changes is ${points(Math.abs(effects[best]))} points.`)
+  const turns = now.answer.length === 2 && is > 0.5 !== then > 0.5
+  const many = effects.filter((one) => Math.abs(one) >= MATTERS).length
+  if (!many) return verdict.replaceChildren(`No single head matters here: the most that one changes is ${points(Math.abs(effects[best]))} points.`)
   const head = button(`head ${title(best)}`, () => change({ head: best }))
   head.className = "link"
-  verdict.replaceChildren(`${without} `, head, `${state.off.size && without === "Without" ? " as well" : ""}, ${label} ${then > is ? "rises" : "falls"} from ${amount(is)} to ${amount(then)}${turns ? ": the answer turns." : "."}${more} `, button(state.off.has(best) ? "Enable it" : "Disable it", () => change({ head: best, off: toggled([best]) })))
+  verdict.replaceChildren(`${without} `, head, `${state.off.size && without === "Without" ? " as well" : ""}, ${label} ${then > is ? "rises" : "falls"} from ${amount(is)} to ${amount(then)}${turns ? ": the answer turns." : "."} ${many} of ${count()} heads change it by a point or more. `, button(state.off.has(best) ? "Enable it" : "Disable it", () => change({ head: best, off: toggled([best]) })))
 }
 
 function drawMap() {
