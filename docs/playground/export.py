@@ -184,24 +184,21 @@ def pack(content: onnx.ModelProto) -> None:
 
 
 def four_bits(array: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Integers and scales of a matrix in which 32 neighbours are integers from -8 to 7 times a scale; of any other None.
+    """Integers and scales of a matrix in which 32 neighbours are integers from -8 to 7 times a scale, the largest -8 times.
 
     Returns:
-        4-bit integers in the matrix's shape; scales, (rows, blocks), 16-bit floats.
+        4-bit integers in the matrix's shape; scales, (rows, blocks), 16-bit floats. None of any other matrix.
     """
     if array.shape[1] % BLOCK:
         return None
     blocks = array.reshape(-1, BLOCK)
     largest = np.take_along_axis(blocks, np.abs(blocks).argmax(axis=1)[:, None], axis=1)
-    scales, integers = np.zeros(largest.shape, np.float16), np.zeros(blocks.shape, int4)
-    left = np.flatnonzero(largest)  # a block of zeros has the scale 0
-    for highest in (-8, *range(7, 0, -1), *range(-7, 0)):  # the integer of the largest number
-        scale = (largest[left] / highest).astype(np.float16)
-        own = np.clip(np.round(blocks[left] / np.float32(scale)), -8, 7)
-        fits = (own * np.float32(scale) == blocks[left]).all(axis=1)
-        scales[left[fits]], integers[left[fits]] = scale[fits], own[fits].astype(int4)
-        left = left[~fits]
-    return None if len(left) else (integers.reshape(array.shape), scales.reshape(len(array), -1))
+    scales = (largest / -8).astype(np.float16)
+    single = scales.astype(np.float32)
+    integers = np.clip(np.round(blocks / np.where(single, single, 1)), -8, 7)
+    if (integers * single != blocks).any():
+        return None
+    return integers.astype(int4).reshape(array.shape), scales.reshape(len(array), -1)
 
 
 def by_pytorch(model: Any, tokenizer: Any, text: Any, off: np.ndarray, ablation: str) -> dict:

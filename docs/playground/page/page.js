@@ -252,7 +252,7 @@ function drawAnswer() {
   const disabled = `${state.off.size} of ${count()} heads disabled${isLoaded() ? "" : ", which changes the answer as soon as the model is loaded"}.`
   const said = !name ? "This model has no labels, so there is no answer to change." : !state.off.size ? "" : `${disabled} With all heads, where the marks are, ${name} has ${before}.`
   const odd = unknown ? ` The model does not know ${unknown} of the ${input.tokens.length} tokens (${about.special[2]}), so this answer means little.` : ""
-  $("answer").firstElementChild.replaceChildren(...rows, ...(said || odd ? [make("p", { className: "soft" }, said, make("strong", { textContent: odd }))] : []))
+  $("said").replaceChildren(...rows, ...(said || odd ? [make("p", { className: "soft" }, said, make("strong", { textContent: odd }))] : []))
 }
 
 // Which head matters most: tried in the background, with a button that stops it.
