@@ -7,8 +7,7 @@ const EXPLAINED = {
   norms: "Norms: each weight times the length of the vector that it carries, as a share of the row. Much attention to a short vector contributes little.",
   effects: "Effects: how the answer changes if this head alone is disabled.",
 }
-const DISABLED = { uniform: "attends to all tokens equally", zero: "outputs nothing" }
-const CHOICES = { view: [...Object.keys(EXPLAINED), "measured"], ablation: Object.keys(DISABLED) }
+const CHOICES = { view: [...Object.keys(EXPLAINED), "measured"], ablation: ["uniform", "zero"] }
 const RAMPS = { // in the light and in the dark
   shares: ["#f1f7f4 #aedcc4 #40a7ac #345f9a #3c3368 #0b0405", "#20262d #3c3368 #345f9a #40a7ac #aedcc4 #f6fff9"],
   signed: ["#1f4e8c #8fb0d8 #f4f5f6 #dc9c94 #a8322a", "#7db1f2 #2f5587 #262c34 #8a3f38 #f08b7e"],
@@ -214,7 +213,7 @@ function draw() {
     drawVerdict()
     drawMap()
   }
-  const off = state.off.has(shownHead()), way = off ? ` now ${DISABLED[state.ablation]}` : `: its ${mapWay()}`
+  const off = state.off.has(shownHead()), way = off ? ": disabled" : `: its ${mapWay()}`
   $("head-title").textContent = `Head ${title(shownHead())}${state.view === "measured" ? "" : way}`
   $("switch").textContent = off ? "Enable it" : "Disable it"
 }
@@ -249,10 +248,10 @@ function drawAnswer() {
   const mark = (at) => (state.off.size ? [make("b", { style: `left:${whole[at] * 100}%` })] : [])
   const bar = (at) => make("div", {}, make("i", { style: `width:${now.answer[at] * 100}%` }), ...mark(at))
   const rows = now.answer.map((value, at) => make("div", { className: "bar" }, make("span", { textContent: about.labels[at] }), bar(at), make("span", { textContent: amount(value) })))
-  const disabled = `${state.off.size} of ${count()} heads disabled${isLoaded() ? "" : ", which changes the answer as soon as the model is loaded"}.`
-  const said = !name ? "This model has no labels, so there is no answer to change." : !state.off.size ? "" : `${disabled} With all heads, where the marks are, ${name} has ${before}.`
+  const change = !state.off.size ? "." : !isLoaded() ? ", which changes the answer as soon as the model is loaded." : `; with all (marks), ${name} has ${before}.`
+  const said = name ? `${state.off.size} of ${count()} heads disabled${change}` : "This model has no labels, so there is no answer to change."
   const odd = unknown ? ` The model does not know ${unknown} of the ${input.tokens.length} tokens (${about.special[2]}), so this answer means little.` : ""
-  $("said").replaceChildren(...rows, ...(said || odd ? [make("p", { className: "soft" }, said, make("strong", { textContent: odd }))] : []))
+  $("said").replaceChildren(...rows, make("p", { className: "soft" }, said, make("strong", { textContent: odd })))
 }
 
 // Which head matters most: tried in the background, with a button that stops it.
