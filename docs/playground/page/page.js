@@ -244,14 +244,14 @@ function drawHead(button, head, shown, block) {
 }
 
 function drawAnswer() {
-  const name = about.labels[answered()], before = amount(whole[answered()] ?? 0), unknown = input.ids.filter((one) => one === about.unknown).length
+  const unknown = input.ids.filter((one) => one === about.unknown).length
   const mark = (at) => (state.off.size ? [make("b", { style: `left:${whole[at] * 100}%` })] : [])
   const bar = (at) => make("div", {}, make("i", { style: `width:${now.answer[at] * 100}%` }), ...mark(at))
   const rows = now.answer.map((value, at) => make("div", { className: "bar" }, make("span", { textContent: about.labels[at] }), bar(at), make("span", { textContent: amount(value) })))
-  const change = !state.off.size ? "." : !isLoaded() ? ", which changes the answer as soon as the model is loaded." : `; with all (marks), ${name} has ${before}.`
-  const said = name ? `${state.off.size} of ${count()} heads disabled${change}` : "This model has no labels, so there is no answer to change."
+  const none = about.labels.length ? "" : "This model has no labels, so there is no answer to change."
   const odd = unknown ? ` The model does not know ${unknown} of the ${input.tokens.length} tokens (${about.special[2]}), so this answer means little.` : ""
-  $("said").replaceChildren(...rows, make("p", { className: "soft" }, said, make("strong", { textContent: odd })))
+  $("said").replaceChildren(...rows, ...(none || odd ? [make("p", { className: "soft" }, none, make("strong", { textContent: odd }))] : []))
+  $("disabled").textContent = state.off.size ? `${state.off.size} of ${count()} heads disabled${isLoaded() ? "; marks: none disabled" : ", as soon as the model is loaded"}` : ""
 }
 
 // Which head matters most: tried in the background, with a button that stops it.
