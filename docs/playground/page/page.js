@@ -251,7 +251,7 @@ function drawAnswer() {
   const none = about.labels.length ? "" : "This model has no labels, so there is no answer to change."
   const odd = unknown ? ` The model does not know ${unknown} of the ${input.tokens.length} tokens (${about.special[2]}), so this answer means little.` : ""
   $("said").replaceChildren(...rows, ...(none || odd ? [make("p", { className: "soft" }, none, make("strong", { textContent: odd }))] : []))
-  $("disabled").textContent = state.off.size ? `${state.off.size} of ${count()} heads disabled${isLoaded() ? "; marks: none disabled" : ", as soon as the model is loaded"}` : ""
+  $("disabled").textContent = state.off.size ? `${state.off.size} of ${count()} heads disabled${isLoaded() ? "; marks: with all" : ", as soon as the model is loaded"}` : ""
 }
 
 // Which head matters most: tried in the background, with a button that stops it.
