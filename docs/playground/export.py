@@ -287,7 +287,7 @@ def rules_of(tokenizer: Any) -> str:
     """The tokenizer's rules for the page, whose tokens are then Python's: without padding and cuts.
 
     A few characters are others to JavaScript; where Python gives an equal one the same tokens, that
-    takes their place. And ideographs of two UTF-16 units are split before, as Python splits them.
+    takes their place. And ideographs are split once more, since JavaScript's rules see none of two UTF-16 units.
     """
     rules = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
     rules.no_padding()
@@ -298,9 +298,8 @@ def rules_of(tokenizer: Any) -> str:
     own = [rules.normalizer] if rules.normalizer else []
     rules.normalizer = normalizers.Sequence([normalizers.Replace(*pair) for pair in alike] + own)
     if rules.normalizer.normalize_str("\U00020000") == " \U00020000 ":
-        split = pre_tokenizers.Split(
-            Regex("[\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]"), "isolated"
-        )
+        han = "\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f"
+        split = pre_tokenizers.Split(Regex(f"[{han}]"), "isolated")
         rules.pre_tokenizer = pre_tokenizers.Sequence([split, rules.pre_tokenizer])
     return rules.to_str()
 
