@@ -6,8 +6,6 @@ All is built under another name and put in place when it is whole.
 
 from __future__ import annotations
 
-import argparse
-import functools
 import html
 import importlib.util
 import pkgutil
@@ -96,12 +94,8 @@ _VIEWS = {"7": "norms", "9": "effects"}  # of the playground; "weights" for othe
 _BADGE = re.compile(r"!\[([^\]]*)\]\(https?://[^)]*\)")  # a picture from elsewhere
 
 
-def build_site(root: Path, model: str = "") -> Path:
+def build_site(root: Path) -> Path:
     """Build the site of a checkout; returns its first page.
-
-    Args:
-        root: of the checkout.
-        model: folder of the playground's model, if it is one's own.
 
     Raises:
         ModuleNotFoundError: what builds it is not installed.
@@ -115,7 +109,7 @@ def build_site(root: Path, model: str = "") -> Path:
     site.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".site-", dir=site.parent) as folder:
         source, built, page = (Path(folder) / name for name in ("source", "built", "playground"))
-        write_playground(root, page, model)
+        write_playground(root, page)
         write_source(root, source)
         options = ["-q", "-W", "--keep-going", "-j", "2", "-c", str(source / "docs")]
         if subprocess.run(
@@ -130,18 +124,12 @@ def build_site(root: Path, model: str = "") -> Path:
     return site / "index.html"
 
 
-def write_playground(root: Path, page: Path, model: str) -> None:
+def write_playground(root: Path, page: Path) -> None:
     """Write the page on which a model runs into a folder; without npm or the model none, and say so."""
-    from docs.playground.__main__ import NoPackagesError, example_model, own_model, packages, write
+    from docs.playground.__main__ import NoPackagesError, example_model, write
 
     try:
-        packages(root)
-        write(
-            root,
-            page,
-            functools.partial(own_model, Path(model)) if model else example_model,
-            in_site=True,
-        )
+        write(root, page, example_model)
     except (NoPackagesError, FileNotFoundError) as error:
         shutil.rmtree(page, ignore_errors=True)
         print(f"the site is built without its playground: {error}", flush=True)
@@ -344,10 +332,8 @@ def with_descriptions(content):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m docs.book", description="Build the site.")
-    parser.add_argument("--model", default="", help="folder of the playground's model")
     try:
-        site = build_site(ROOT, parser.parse_args().model).relative_to(ROOT)
+        site = build_site(ROOT).relative_to(ROOT)
         print(f"the site: {site}; its playground needs a web server:")
         print(f"python -m http.server --bind 127.0.0.1 --directory {site.parent}")
     except (ModuleNotFoundError, RuntimeError, ValueError) as error:

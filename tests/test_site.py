@@ -150,7 +150,7 @@ def test_no_page_scrolls_sideways_or_complains(browser, width):
 def earlier(tmp_path, monkeypatch):
     """A checkout with a site, in which building it fails."""
     monkeypatch.setattr(site, "write_source", lambda root, source: source.mkdir())
-    monkeypatch.setattr(site, "write_playground", lambda root, page, model: page.mkdir())
+    monkeypatch.setattr(site, "write_playground", lambda root, page: page.mkdir())
     monkeypatch.setattr(site, "NEEDS", ())
     (tmp_path / site.SITE).mkdir(parents=True)
     (tmp_path / site.SITE / "index.html").write_text("earlier")
@@ -171,7 +171,7 @@ def test_without_npm_the_site_is_built_without_its_playground_and_says_so(
 
     monkeypatch.undo()
     monkeypatch.setattr(playground.shutil, "which", lambda _: None)
-    site.write_playground(tmp_path, tmp_path / "page", "")
+    site.write_playground(tmp_path, tmp_path / "page")
     assert "without its playground: npm is not installed" in capsys.readouterr().out
     assert not (tmp_path / "page").exists()
 

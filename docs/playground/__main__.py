@@ -78,6 +78,8 @@ def example_model(page: Path) -> dict[str, Any]:
         "examples": SENTENCES,
         "labels": ["negative", "positive"],
         "single": True,  # no pairs of sentences
+        "home": "../index.html",
+        **what_was_measured(page),
     }
 
 
@@ -92,6 +94,18 @@ def export_example(target: Path) -> None:
             factors = (update[f"{name}.{letter}"].float() for letter in "ba")
             parametrize.register_parametrization(linear, "weight", LowRank(*factors))
     write_json(target / ABOUT, export(model, study.tokenizer, target, SENTENCES[0]))
+
+
+def what_was_measured(page: Path) -> dict[str, Any]:
+    """Write what was measured of the study's heads, if something was; returns what the page has to know of it."""
+    from .measured import measured, typical
+
+    study = Study.of(STUDY)
+    with contextlib.redirect_stdout(None):  # which would say what is not measured yet
+        measures, sentence = measured(study), typical(study)
+    if measures:
+        write_json(page / "measured.json", measures)
+    return {"measured": bool(measures), "typical": sentence}
 
 
 def packages(root: Path) -> Path:
@@ -116,16 +130,13 @@ def packages(root: Path) -> Path:
     return modules
 
 
-def write(
-    root: Path, page: Path, model: Callable[[Path], dict[str, Any]], in_site: bool = False
-) -> None:
+def write(root: Path, page: Path, model: Callable[[Path], dict[str, Any]]) -> None:
     """Write the page with its model into an empty folder.
 
     Args:
         root: of the checkout.
         page: the page's folder, made if need be.
         model: writes a model's files there, see :func:`own_model`.
-        in_site: the page has a link to the site's first page, and what was measured if its heads fit.
 
     Raises:
         NoPackagesError: see :func:`packages`.
@@ -136,17 +147,6 @@ def write(
     for name, source in VENDORED.items():
         cache.write_atomically(page / "vendor" / name, (modules / source).read_bytes())
     about = model(page) | {"runtime": (page / "vendor" / RUNTIME).stat().st_size}
-    if in_site:
-        from .measured import measured, typical
-
-        study, about["home"] = Study.of(STUDY), "../index.html"
-        with contextlib.redirect_stdout(None):  # which would say what is not measured yet
-            measures = measured(study)
-            about["typical"] = typical(study) if about.get("single") else ""
-        heads = about["layers"] * about["heads"]
-        if measures and len(measures[0]["value"]) == heads:
-            write_json(page / "measured.json", measures)
-            about["measured"] = True
     write_json(page / ABOUT, about)
 
 

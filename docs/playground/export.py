@@ -20,7 +20,7 @@ import onnxruntime
 import torch
 from ml_dtypes import int4
 from onnx import TensorProto, helper, numpy_helper
-from tokenizers import Tokenizer, normalizers
+from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers
 from torch import nn
 from transformers import AutoModelForSequenceClassification
 
@@ -36,6 +36,9 @@ FARTHEST = 1e-3  # from PyTorch, of weights, norms and probabilities
 LARGE = 1_000  # numbers of a matrix that is stored in fewer than 32 bits each
 BLOCK = 32  # numbers that share a scale where there are 4 bits for each
 OPSET = 21  # the first with 4-bit integers
+# A capital sigma at a word's end gets another small letter in JavaScript; it splits at U+FEFF, which Python does
+# not know either, as it does not know U+E000; it does not split at U+0085.
+ALIKE = (("\u03a3", "\u03c3"), ("\ufeff", "\ue000"), ("\u0085", " "))
 EXAMPLES: list[Any] = [
     "The story never loses its way.",
     "She gave him the book, but he did not read it.",
@@ -181,24 +184,21 @@ def pack(content: onnx.ModelProto) -> None:
 
 
 def four_bits(array: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Integers and scales of a matrix in which 32 neighbours are integers from -8 to 7 times a scale; of any other None.
+    """Integers and scales of a matrix in which 32 neighbours are integers from -8 to 7 times a scale, the largest -8 times.
 
     Returns:
-        4-bit integers in the matrix's shape; scales, (rows, blocks), 16-bit floats.
+        4-bit integers in the matrix's shape; scales, (rows, blocks), 16-bit floats. None of any other matrix.
     """
     if array.shape[1] % BLOCK:
         return None
     blocks = array.reshape(-1, BLOCK)
     largest = np.take_along_axis(blocks, np.abs(blocks).argmax(axis=1)[:, None], axis=1)
-    scales, integers = np.zeros(largest.shape, np.float16), np.zeros(blocks.shape, int4)
-    left = np.flatnonzero(largest)  # a block of zeros has the scale 0
-    for highest in (-8, *range(7, 0, -1), *range(-7, 0)):  # the integer of the largest number
-        scale = (largest[left] / highest).astype(np.float16)
-        own = np.clip(np.round(blocks[left] / np.float32(scale)), -8, 7)
-        fits = (own * np.float32(scale) == blocks[left]).all(axis=1)
-        scales[left[fits]], integers[left[fits]] = scale[fits], own[fits].astype(int4)
-        left = left[~fits]
-    return None if len(left) else (integers.reshape(array.shape), scales.reshape(len(array), -1))
+    scales = (largest / -8).astype(np.float16)
+    single = scales.astype(np.float32)
+    integers = np.clip(np.round(blocks / np.where(single, single, 1)), -8, 7)
+    if (integers * single != blocks).any():
+        return None
+    return integers.astype(int4).reshape(array.shape), scales.reshape(len(array), -1)
 
 
 def by_pytorch(model: Any, tokenizer: Any, text: Any, off: np.ndarray, ablation: str) -> dict:
@@ -286,16 +286,21 @@ def first_of(session: Any, model: Any, tokenizer: Any, text: Any, target: Path) 
 def rules_of(tokenizer: Any) -> str:
     """The tokenizer's rules for the page, whose tokens are then Python's: without padding and cuts.
 
-    In JavaScript a capital sigma at a word's end becomes another small letter; so where letters are
-    made small, this one is before all others.
+    A few characters are others to JavaScript; where Python gives an equal one the same tokens, that
+    takes their place. And ideographs are split once more, since JavaScript's rules see none of two UTF-16 units.
     """
     rules = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
     rules.no_padding()
     rules.no_truncation()
-    capital, small = "\u03a3", "\u03c3"
-    if rules.normalizer and rules.normalizer.normalize_str(capital) == small:
-        first = normalizers.Replace(capital, small)
-        rules.normalizer = normalizers.Sequence([first, rules.normalizer])
+    alike = [
+        pair for pair in ALIKE if len({tuple(rules.encode(f"a{one}b").ids) for one in pair}) == 1
+    ]
+    own = [rules.normalizer] if rules.normalizer else []
+    rules.normalizer = normalizers.Sequence([normalizers.Replace(*pair) for pair in alike] + own)
+    if rules.normalizer.normalize_str("\U00020000") == " \U00020000 ":
+        han = "\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f"
+        split = pre_tokenizers.Split(Regex(f"[{han}]"), "isolated")
+        rules.pre_tokenizer = pre_tokenizers.Sequence([split, rules.pre_tokenizer])
     return rules.to_str()
 
 
@@ -326,7 +331,7 @@ def export(
         raise ValueError(f"what was exported differs by {largest:.1e} from PyTorch")
     print(f"{largest:.1e} from PyTorch at most", flush=True)
     write_atomically(target / "tokenizer.json", rules_of(tokenizer).encode())
-    classes = config.num_labels if model.base_model is not model else 0
+    classes = config.num_labels if model.base_model is not model and config.num_labels > 1 else 0
     return {
         "layers": config.num_hidden_layers,
         "heads": config.num_attention_heads,

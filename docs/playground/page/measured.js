@@ -39,6 +39,4 @@ export function drawCard(card, head, make) {
   const rows = ([what, own]) => [make("tr", {}, make("th", { colSpan: 2 }, `${what} (`, link(own[0], make), ")")), ...own.map(row)]
   card.replaceChildren(...[...Map.groupBy(all, (one) => one.group)].map(([group, own]) =>
     make("details", { open: own.includes(chosen) }, make("summary", { textContent: group }), make("table", {}, ...[...Map.groupBy(own, (one) => one.what)].flatMap(rows)))))
-  const { top } = card.querySelector(".chosen").getBoundingClientRect()
-  card.scrollTop += top - card.getBoundingClientRect().top - 90
 }

@@ -2,7 +2,6 @@
 import * as ort from "./vendor/ort.mjs"
 import { Tokenizer } from "./vendor/tokenizers.mjs"
 
-const MARK = "\ufeff", UNKNOWN = "\ue000" // the one is a space to JavaScript, and to Python a character as unknown as the other
 const RUNTIME = "vendor/ort-wasm-simd-threaded"
 export let about // of the model: playground.json
 let session, tokenizer
@@ -52,9 +51,8 @@ async function download(address, size, progress) {
 
 // Tokens of a sentence or a pair: special ones with them, cut where it is too long, as Python's tokenizer does.
 export function tokensOf(text, pair) {
-  const encode = (one, other = null) => tokenizer.encode(one.replaceAll(MARK, UNKNOWN), { text_pair: other?.replaceAll(MARK, UNKNOWN) ?? null, return_token_type_ids: true })
-  const { ids, tokens, token_type_ids: types } = encode(text, pair || null)
-  const sizes = [text, pair].filter(Boolean).map((one) => encode(one).ids.length - 2), kept = shortened(sizes, about.longest - ids.length + sizes.reduce((a, b) => a + b))
+  const { ids, tokens, token_type_ids: types } = tokenizer.encode(text, { text_pair: pair || null, return_token_type_ids: true })
+  const sizes = [text, pair].filter(Boolean).map((one) => tokenizer.encode(one).ids.length - 2), kept = shortened(sizes, about.longest - ids.length + sizes.reduce((a, b) => a + b))
   const second = ids.length - 1 - sizes.at(-1) // where the last sentence begins
   const cut = (at) => (at > kept[0] && at <= sizes[0]) || (pair && at >= second + kept[1] && at < second + sizes[1])
   const [those, words, segments] = [ids, tokens, types].map((list) => list.filter((_, at) => !cut(at)))

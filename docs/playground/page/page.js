@@ -7,47 +7,43 @@ const EXPLAINED = {
   norms: "Norms: each weight times the length of the vector that it carries, as a share of the row. Much attention to a short vector contributes little.",
   effects: "Effects: how the answer changes if this head alone is disabled.",
 }
-const DISABLED = { uniform: "attends to all tokens equally", zero: "outputs nothing" }
-const CHOICES = { view: [...Object.keys(EXPLAINED), "measured"], click: ["enlarges", "disables"], ablation: ["uniform", "zero"] }
+const CHOICES = { view: [...Object.keys(EXPLAINED), "measured"], ablation: ["uniform", "zero"] }
 const RAMPS = { // in the light and in the dark
   shares: ["#f1f7f4 #aedcc4 #40a7ac #345f9a #3c3368 #0b0405", "#20262d #3c3368 #345f9a #40a7ac #aedcc4 #f6fff9"],
   signed: ["#1f4e8c #8fb0d8 #f4f5f6 #dc9c94 #a8322a", "#7db1f2 #2f5587 #262c34 #8a3f38 #f08b7e"],
 }
-const CHANGED = 0.05 // a map that differs by more anywhere is marked
 const MATTERS = 0.01 // a head that changes a probability by less does not matter
-const WIDEST = 0.5 // a change of a probability from which on the colour is darkest, on whatever sentence
+const WIDEST = 0.5 // the change of a probability with the darkest colour, on whatever sentence
 const TOKENS_AT_ONCE = 200 // in a run of a sweep, so that another change need not wait long
 const $ = (id) => document.getElementById(id)
 const make = (tag, parts = {}, ...inside) => { const one = Object.assign(document.createElement(tag), parts); one.append(...inside); return one }
-const state = { text: "", pair: "", off: new Set(), head: null, view: "weights", click: "enlarges", ablation: "uniform", measure: "" }
+const state = { text: "", pair: "", off: new Set(), head: null, view: "weights", ablation: "uniform", measure: "" }
 const cursor = { row: 0, column: 0 }, colours = {}
 let first // the first example, as it comes with the page
-let input, whole, now, effects = [] // tokens; outputs with all heads, and as the state says; change of the answer by head
-let busy = false, again = false, stopped = false, failed = false, ignored = [], isStep = false, suggested, waiting, frame
+let input, whole, now, effects = [] // tokens; answer with all heads; outputs as the state says; change of the answer by head
+let busy = false, again = false, stopped = false, failed = "", ignored = [], isStep = false, suggested = 0, waiting, frame
 
 const count = () => about.layers * about.heads
 const place = (head) => [Math.floor(head / about.heads) + 1, (head % about.heads) + 1] // layer and head, from 1
 const headsOf = (layer) => Array.from({ length: about.heads }, (_, at) => layer * about.heads + at)
 const title = (head) => `(${place(head).join(", ")})`
 const largest = (list) => list.reduce((best, one, at) => (Math.abs(one) > Math.abs(list[best]) ? at : best), 0)
-const answered = () => largest(whole.answer) // the label, with all heads
-const isChance = () => about.labels.length > 1 // a single output is no probability
+const answered = () => largest(whole) // the label, with all heads
 const told = () => (ignored.length ? `Ignored in the address: ${ignored.join(", ")}. ` : "")
 const shownHead = () => state.head ?? suggested // until one is chosen
 const isTried = () => effects.length === count()
 const mapWay = () => (state.view === "norms" ? "norms" : "weights")
-const valuesOf = (head, way, from = now) => from[way].subarray(head * input.ids.length ** 2, (head + 1) * input.ids.length ** 2)
+const valuesOf = (head, way) => now[way].subarray(head * input.ids.length ** 2, (head + 1) * input.ids.length ** 2)
 
 // What the state asks for. -------------------------------------------------
 
-function judged(logits) { // probabilities, of several labels
-  if (logits.length < 2) return logits
+function judged(logits) { // probabilities
   const powers = logits.map((one) => Math.exp(one - Math.max(...logits))), sum = powers.reduce((a, b) => a + b)
   return powers.map((one) => one / sum)
 }
 
-async function outputs(read, off) {
-  const { answer, ...maps } = await run(read, [off], state.ablation, ["weights", "norms", "answer"])
+async function outputs(read, off, wanted) {
+  const { answer, ...maps } = await run(read, [off], state.ablation, wanted)
   return { ...maps, answer: about.labels.length ? judged(Array.from(answer)) : [] }
 }
 
@@ -65,7 +61,7 @@ async function update() {
 }
 
 async function turn() {
-  const [text, pair] = [state.text.trim(), state.pair.trim()], key = JSON.stringify([text, pair])
+  const [text, pair] = [state.text, state.pair].map((one) => one.trim() && one), key = JSON.stringify([text, pair]), wanted = `${key} ${[...state.off]} ${state.ablation}`
   document.documentElement.dataset.view = state.view // an empty text is still to be filled in
   if (state.view === "measured") {
     ignored.push(...await openMeasured(state, $("what"), make))
@@ -74,19 +70,15 @@ async function turn() {
     return draw()
   }
   if (!text) throw new Error(pair ? "The first sentence is empty; write it there." : "Write a sentence to begin with.")
-  const fresh = key !== input?.key, isFirst = text === about.examples[0] && !pair
-  if (isFirst && fresh) begin(key)
-  else if (!isLoaded()) {
-    if (fresh) throw new Error(failed || "This is read as soon as the model is loaded.")
-    return draw()
-  } else {
-    const next = fresh ? { key, ...tokensOf(text, pair) } : input, base = fresh ? await outputs(next, new Set()) : whole
-    const found = state.off.size ? await outputs(next, state.off) : base
-    if (fresh) effects = []
-    ;[input, whole, now] = [next, base, found] // together: the page may be drawn at any time
+  if (key !== input?.key && text === about.examples[0] && !pair) begin(key, state.off.size ? "" : wanted)
+  const isNew = key !== input?.key
+  if (isNew && !isLoaded()) throw new Error(failed || "This is read as soon as the model is loaded.")
+  if (isLoaded() && now?.wanted !== wanted) {
+    const next = isNew ? { key, ...tokensOf(text, pair) } : input, found = await outputs(next, state.off, ["weights", "norms", "answer"])
+    const base = !isNew ? whole : state.off.size ? (await outputs(next, new Set(), ["answer"])).answer : found.answer
+    ;[input, whole, now] = [next, base, { ...found, wanted }] // together: the page may be drawn at any time
   }
-  if (isFirst && fresh && state.off.size && isLoaded()) now = await outputs(input, state.off)
-  suggested = isTried() ? largest(effects) : telling()
+  if (isTried()) suggested = largest(effects)
   const cut = input.length > input.ids.length ? `Of ${input.length} tokens ${input.ids.length} are read: the ${pair ? "longer sentence" : "sentence"} is cut at its end. ` : ""
   say(told() + cut)
   draw()
@@ -94,11 +86,11 @@ async function turn() {
 }
 
 // The first example, before the model is there: with all heads, and without each of them.
-function begin(key) {
-  const answer = judged(first.answer ?? [])
+function begin(key, wanted) {
+  const answer = about.labels.length ? judged(first.answer) : []
   input = { ...first, key, types: first.ids.map(() => 0) }
-  whole = now = { weights: first.weights, norms: first.norms, answer }
-  effects = []
+  whole = answer
+  now = { weights: first.weights, norms: first.norms, answer, wanted }
   if (about.labels.length && !state.off.size && state.ablation === "uniform") effects = first.without.map((one) => judged(one)[answered()] - answer[answered()])
 }
 
@@ -117,17 +109,12 @@ async function sweep() {
   draw()
 }
 
-function isBetween(at) { // a cell of a map: between different tokens, neither of them the first; most of the others say little
-  const size = input.ids.length
-  return at >= size && at % size && (at + 1) % size && at < size * (size - 1) && at % size !== Math.floor(at / size)
-}
-
-function telling() { // of all heads that with most weight between words: a first one to look at
-  return largest(Array.from({ length: count() }, (_, head) => valuesOf(head, "norms").filter((_, at) => isBetween(at)).reduce((sum, one) => sum + one * one, 0)))
-}
-
-function aim() { // at the cell of the head's map with most weight between words
-  const best = largest(valuesOf(shownHead(), "weights").map((one, at) => (isBetween(at) ? one : 0))), size = input.ids.length
+// At the cell of the head's map with most weight between different tokens, neither of them the first or last: others say little.
+function aim() {
+  const size = input.ids.length, best = largest(valuesOf(shownHead(), "weights").map((one, at) => {
+    const [row, column] = [Math.floor(at / size), at % size]
+    return row && column && row !== column && Math.max(row, column) < size - 1 ? one : 0
+  }))
   Object.assign(cursor, { of: `${shownHead()} ${input.key}`, row: Math.floor(best / size), column: best % size })
 }
 
@@ -164,8 +151,8 @@ function fromAddress() {
 
 // Pictures. ----------------------------------------------------------------
 
-const amount = (value) => (isChance() ? `${(value * 100).toFixed(1)} %` : round(value, 2))
-const points = (value) => (isChance() ? round(value * 100, 1) : round(value, 2))
+const amount = (value) => `${(value * 100).toFixed(1)} %`
+const points = (value, digits = 1) => round(value * 100, digits)
 const shade = (value) => colours.shares[Math.round(Math.sqrt(value) * 255)] // by the root, so that small ones are seen, too
 
 function isDark() { // as the site's own switch says
@@ -197,11 +184,11 @@ function numbers() {
     return { ...one, at, name: signed ? "signed" : "shares", ticks }
   }
   if (state.view !== "effects") return undefined
-  const values = Array.from({ length: count() }, (_, at) => effects[at] ?? null), texts = values.map((one) => (one === null ? "not tried yet" : points(one)))
-  const reach = isChance() ? WIDEST : Math.max(1e-9, ...effects.map(Math.abs)) // of a score nobody knows what is much
-  const at = (one) => 0.5 + Math.sign(one) * Math.sqrt(Math.min(1, Math.abs(one) / reach)) / 2, short = values.map((one) => (one === null ? "" : isChance() ? round(one * 100, 0) : round(one, 1)))
-  const unit = `change of “${about.labels[answered()]}” ${state.off.size ? "if the head is switched" : "without the head"}${isChance() ? ", in points" : ""}`
-  return { values, texts, short, unit, at, name: "signed", ticks: [-1, -0.2, 0, 0.2, 1].map((part) => [at(part * reach), isChance() ? round(part * reach * 100, 0) : points(part * reach)]) }
+  const values = Array.from({ length: count() }, (_, at) => effects[at] ?? null)
+  const texts = values.map((one) => (one === null ? "not tried yet" : points(one))), short = values.map((one) => (one === null ? "" : points(one, 0)))
+  const at = (one) => 0.5 + Math.sign(one) * Math.sqrt(Math.min(1, Math.abs(one) / WIDEST)) / 2
+  const unit = `change of “${about.labels[answered()]}” ${state.off.size ? "if the head is switched" : "without the head"}, in points`
+  return { values, texts, short, unit, at, name: "signed", ticks: [-0.5, -0.1, 0, 0.1, 0.5].map((one) => [at(one), points(one, 0)]) }
 }
 
 function draw() {
@@ -210,7 +197,8 @@ function draw() {
   root.style.colorScheme = theme ? "dark" : "light"
   root.dataset.answers = about.labels.length ? "yes" : "no"
   for (const name of Object.keys(RAMPS)) colours[name] = ramp(RAMPS[name][theme].split(" "))
-  for (const field of Object.keys(CHOICES)) document.querySelector(`[name=${field}][value="${state[field]}"]`).checked = true
+  document.querySelector(`[name=view][value=${state.view}]`).checked = true
+  document.querySelector("[name=ablation]").value = state.ablation
   const hatched = state.view === "effects" && state.off.size ? " Of a hatched head: how it changes if the head is enabled. All others stay as they are." : ""
   $("explained").replaceChildren(...(shown?.said ?? [EXPLAINED[state.view] + hatched]))
   $("restore").disabled = !state.off.size
@@ -225,7 +213,7 @@ function draw() {
     drawVerdict()
     drawMap()
   }
-  const off = state.off.has(shownHead()), way = off ? ` now ${DISABLED[state.ablation]}` : `: its ${mapWay()}`
+  const off = state.off.has(shownHead()), way = off ? ": disabled" : `: its ${mapWay()}`
   $("head-title").textContent = `Head ${title(shownHead())}${state.view === "measured" ? "" : way}`
   $("switch").textContent = off ? "Enable it" : "Disable it"
 }
@@ -249,21 +237,21 @@ function drawHead(button, head, shown, block) {
     most.forEach((value, pixel) => picture.data.set([...shade(value), 255], pixel * 4))
     canvas.getContext("2d").putImageData(picture, 0, 0)
   }
-  const before = shown || now === whole ? [] : valuesOf(head, "weights", whole), changed = !off && before.some((value, at) => Math.abs(value - valuesOf(head, "weights")[at]) > CHANGED)
-  for (const [name, is] of Object.entries({ off, changed, number: shown })) button.classList.toggle(name, Boolean(is))
-  button.title = `head ${title(head)}${off ? ", disabled" : ""}${changed ? ", changed by what is disabled" : ""}${shown ? `: ${shown.texts[head]}, ${shown.unit}` : ""}`
+  button.classList.toggle("off", off)
+  button.classList.toggle("number", Boolean(shown))
+  button.title = `head ${title(head)}${off ? ", disabled" : ""}${shown ? `: ${shown.texts[head]}, ${shown.unit}` : ""}`
   Object.assign(button, { tabIndex: head === shownHead() ? 0 : -1, ariaCurrent: String(head === shownHead()), ariaLabel: button.title })
 }
 
 function drawAnswer() {
-  const name = about.labels[answered()], before = amount(whole.answer[answered()] ?? 0), unknown = input.ids.filter((one) => one === about.unknown).length
-  const mark = (at) => (now !== whole ? [make("b", { style: `left:${whole.answer[at] * 100}%` })] : [])
-  const bar = (at) => (isChance() ? [make("i", { style: `width:${now.answer[at] * 100}%` }), ...mark(at)] : [])
-  const rows = now.answer.map((value, at) => make("div", { className: "bar" }, make("span", { textContent: about.labels[at] }), make("div", {}, ...bar(at)), make("span", { textContent: amount(value) })))
-  const disabled = `${state.off.size} of ${count()} heads disabled${isLoaded() ? "" : ", which changes the answer as soon as the model is loaded"}.`
-  const said = !name ? "This model has no classifier, so there is no answer to change." : !state.off.size ? "" : `${disabled} With all heads${isChance() ? ", where the marks are," : ""} ${name} has ${before}.`
+  const unknown = input.ids.filter((one) => one === about.unknown).length
+  const mark = (at) => (state.off.size ? [make("b", { style: `left:${whole[at] * 100}%` })] : [])
+  const bar = (at) => make("div", {}, make("i", { style: `width:${now.answer[at] * 100}%` }), ...mark(at))
+  const rows = now.answer.map((value, at) => make("div", { className: "bar" }, make("span", { textContent: about.labels[at] }), bar(at), make("span", { textContent: amount(value) })))
+  const none = about.labels.length ? "" : "This model has no labels, so there is no answer to change."
   const odd = unknown ? ` The model does not know ${unknown} of the ${input.tokens.length} tokens (${about.special[2]}), so this answer means little.` : ""
-  $("answer").firstElementChild.replaceChildren(...rows, ...(said || odd ? [make("p", { className: "soft" }, said, make("strong", { textContent: odd }))] : []))
+  $("said").replaceChildren(...rows, ...(none || odd ? [make("p", { className: "soft" }, none, make("strong", { textContent: odd }))] : []))
+  $("disabled").textContent = state.off.size ? `${state.off.size} of ${count()} heads disabled${isLoaded() ? "; marks: with all" : ", as soon as the model is loaded"}` : ""
 }
 
 // Which head matters most: tried in the background, with a button that stops it.
@@ -275,12 +263,12 @@ function drawVerdict() {
   if (stopped && !isTried()) return verdict.replaceChildren(`${tries}. `, button("Go on", go))
   if (!isTried()) return verdict.replaceChildren(make("progress", { value: effects.length, max: count(), ariaLabel: "Heads tried" }), ` ${tries} `, button("Stop", () => { stopped = true; drawVerdict() }))
   const best = largest(effects), label = about.labels[answered()], is = now.answer[answered()], then = is + effects[best], without = state.off.has(best) ? "With" : "Without"
-  const others = now.answer.filter((_, at) => at !== answered()), turns = isChance() && others.length === 1 && is > 0.5 !== then > 0.5
-  const many = effects.filter((one) => Math.abs(one) >= MATTERS).length, more = isChance() ? ` ${many} of ${count()} heads change it by a point or more.` : ""
-  if (isChance() && !many) return verdict.replaceChildren(`No single head matters here: the most that one changes is ${points(Math.abs(effects[best]))} points.`)
+  const turns = now.answer.length === 2 && is > 0.5 !== then > 0.5
+  const many = effects.filter((one) => Math.abs(one) >= MATTERS).length
+  if (!many) return verdict.replaceChildren(`No single head matters here: the most that one changes is ${points(Math.abs(effects[best]))} points.`)
   const head = button(`head ${title(best)}`, () => change({ head: best }))
   head.className = "link"
-  verdict.replaceChildren(`${without} `, head, `${state.off.size && without === "Without" ? " as well" : ""}, ${label} ${then > is ? "rises" : "falls"} from ${amount(is)} to ${amount(then)}${turns ? ": the answer turns." : "."}${more} `, button(state.off.has(best) ? "Enable it" : "Disable it", () => change({ head: best, off: toggled([best]) })))
+  verdict.replaceChildren(`${without} `, head, `${state.off.size && without === "Without" ? " as well" : ""}, ${label} ${then > is ? "rises" : "falls"} from ${amount(is)} to ${amount(then)}${turns ? ": the answer turns." : "."} ${many} of ${count()} heads change it by a point or more. `, button(state.off.has(best) ? "Enable it" : "Disable it", () => change({ head: best, off: toggled([best]) })))
 }
 
 function drawMap() {
@@ -345,7 +333,7 @@ function point(row, column) {
 
 function build() {
   const { layers, heads } = about
-  const press = (head, switches) => change(switches && state.view !== "measured" ? { head, off: toggled([head]) } : { head })
+  const press = (head) => change(head === shownHead() && state.view !== "measured" ? { head, off: toggled([head]) } : { head })
   const arrows = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
   state.text = [about.examples[0]].flat()[0]
   $("about").textContent = `The model: ${about.name}, ${layers} layers of ${heads} heads.`
@@ -363,18 +351,15 @@ function build() {
     const own = headsOf(layer), name = `layer ${layer + 1}: disable all its heads`
     $("grid").append(make("button", { type: "button", className: "layer", textContent: layer + 1, title: name, ariaLabel: name, onclick: () => change({ off: toggled(own) }) }))
     for (const head of own) {
-      const onclick = (event) => press(head, event.shiftKey !== (state.click === "disables"))
-      const button = make("button", { type: "button", className: "head", onclick }, make("canvas", { ariaHidden: "true" }), make("span"))
+      const button = make("button", { type: "button", className: "head", onclick: () => press(head) }, make("canvas", { ariaHidden: "true" }), make("span"))
       button.dataset.head = head
       $("grid").append(button)
     }
   }
-  $("grid").onkeyup = (event) => event.key === " " && event.target.dataset.head && event.preventDefault() // no click besides
   $("grid").onkeydown = (event) => {
-    const head = Number(event.target.dataset.head), arrow = arrows[event.key]
-    if ((event.key !== " " && !arrow) || !(head >= 0)) return
-    if (arrow) document.querySelector(`[data-head="${head + arrow[0] * heads + arrow[1]}"]`)?.focus()
-    else press(head, true)
+    const arrow = arrows[event.key], head = Number(event.target.dataset.head)
+    if (!arrow || !(head >= 0)) return
+    document.querySelector(`[data-head="${head + arrow[0] * heads + arrow[1]}"]`)?.focus()
     event.preventDefault()
   }
   $("map").onpointermove = $("map").onpointerdown = (event) => point((event.offsetY - frame.gutter) / frame.cell, (event.offsetX - frame.gutter) / frame.cell)
@@ -387,9 +372,9 @@ function build() {
     $("examples").append(make("button", { type: "button", textContent: pair ? `${text} + ${pair}` : text, onclick: () => { isStep = true; fill({ text, pair, off: new Set(), head: null, view: state.view === "measured" ? "weights" : state.view }, []) } }))
   }
   $("form").oninput = () => { clearTimeout(waiting); waiting = setTimeout(() => change({ text: $("text").value, pair: $("pair").value }), 150) }
-  for (const choice of document.querySelectorAll("[type=radio]")) choice.onchange = () => change({ [choice.name]: choice.value })
+  for (const choice of document.querySelectorAll("[name=view], [name=ablation]")) choice.onchange = () => change({ [choice.name]: choice.value })
   $("restore").onclick = () => { change({ off: new Set() }); document.querySelector("#grid [tabindex='0']").focus() } // the button goes grey
-  $("switch").onclick = () => press(shownHead(), true)
+  $("switch").onclick = () => press(shownHead())
   $("what").onchange = () => change({ measure: $("what").value })
   matchMedia("(prefers-color-scheme: dark)").onchange = onresize = () => !$("play").hidden && draw()
   onhashchange = () => { const found = fromAddress(); fill(found, ignored) }
