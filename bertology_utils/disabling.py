@@ -14,13 +14,10 @@ from .hooks import attention_hooks, check_heads, device_of, shape_of
 from .models import predict_logits
 
 # What a disabled head gives. "uniform" is the paper's: attention of 1/L. "zero" takes the head's
-# output away, "mean" replaces it by its mean over all tokens of the data, "interchange" by what the
-# head gives another input of the same length, token by token; the literature after the paper uses
-# all four.
-INTERCHANGE = "interchange"
-ABLATIONS = ("uniform", "zero", "mean", INTERCHANGE)
-# Of every head, (layers, heads, head size or 1); INTERCHANGE; or None for uniform attention.
-Instead = torch.Tensor | str | None
+# output away, "mean" replaces it by its mean over all tokens of the data.
+ABLATIONS = ("uniform", "zero", "mean")
+# Of every head, (layers, heads, head size or 1); None for uniform attention.
+Instead = torch.Tensor | None
 
 
 def all_heads(model) -> list[Head]:
@@ -73,16 +70,15 @@ def disable_heads(model, heads: Iterable[Head]) -> AbstractContextManager[None]:
 
 
 def replace_outputs(
-    model, heads: Sequence[Head], instead: torch.Tensor | str
+    model, heads: Sequence[Head], instead: torch.Tensor
 ) -> AbstractContextManager[None]:
-    """A context within which the given heads give a constant, or what they give the next input; see :func:`disable_heads`.
+    """A context within which the given heads give a constant; see :func:`disable_heads`.
 
     Args:
         model: classifier or encoder in evaluation mode.
         heads: (layer, head) from 0.
         instead: what each head gives, before the output projection, shape (layers, heads, head
-            size or 1); or :data:`INTERCHANGE`, for batches of partners
-            (:func:`bertology_utils.sweeps.partners`).
+            size or 1).
     """
     chosen = _by_layer(model, heads)
 
@@ -90,12 +86,8 @@ def replace_outputs(
         if layer not in chosen:
             return context
         own = chosen[layer]
-        if isinstance(instead, str):
-            others = context.roll(-1, dims=0)[:, :, own]
-        else:
-            others = instead[layer, own].to(context)
         context = context.clone()  # (examples, tokens, heads, head size)
-        context[:, :, own] = others
+        context[:, :, own] = instead[layer, own].to(context)
         return context
 
     return attention_hooks(model, edit_outputs=replace)
@@ -111,8 +103,6 @@ def replacement(model, batches: Sequence[Batch], ablation: str) -> Instead:
     """
     if one_of("ablation", ablation, ABLATIONS) == "uniform":
         return None
-    if ablation == INTERCHANGE:
-        return ablation
     if ablation == "zero":  # of any size of head, which not every configuration tells
         return torch.zeros(*shape_of(model), 1, dtype=torch.float64)
     return mean_outputs(model, batches)

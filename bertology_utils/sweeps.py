@@ -18,7 +18,7 @@ What a forward pass per head would compute again and again is computed once:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,15 +28,13 @@ from torch.nn import functional
 
 from .batches import Batch
 from .common import note, track
-from .disabling import Instead, logits_without, replacement
+from .disabling import Instead, layer_heads, logits_without, replacement
 from .hooks import device_of, is_edited, shape_of, unwrap
 from .models import check, outputs_of, predict_logits
 
 # Bounds the memory: variants × examples × length of one stack of inputs.
 TOKENS_AT_ONCE = {"cpu": 4096, "cuda": 262_144}
-PARTNERS = 8  # fewest inputs that exchange among each other, where there are as many of one length
 TOLERANCE = 1e-4  # of the outputs of a model whose pieces are to be used
-Outputs = tuple[np.ndarray, np.ndarray]  # (examples, labels), and (layers, sets, examples, labels)
 
 
 @dataclass(frozen=True)
@@ -52,11 +50,6 @@ class Sweep:
     baseline: np.ndarray
     heads: np.ndarray
     layers: np.ndarray
-
-    def select(self, examples: np.ndarray) -> Sweep:
-        """The outputs for some of the examples, named by their positions."""
-        outputs = self.baseline[examples], self.heads[:, :, examples], self.layers[:, examples]
-        return Sweep(*outputs)
 
 
 def sweep(
@@ -80,52 +73,29 @@ def sweep(
         ValueError: a model in training mode, or see :func:`bertology_utils.models.check`.
         FloatingPointError: an output is NaN or infinite.
     """
-    return _sweep(model, batches, ablation, _outputs, mean_over)
+    model = unwrap(model)
+    batches = check(model, batches)
+    instead = replacement(model, mean_over or batches, ablation)
+    pieces = pieces_of(model, batches)
+    if pieces is None:
+        return _reference(model, batches, instead)
+    return _fast(pieces, batches, instead)
 
 
 def reference_sweep(model, batches: Sequence[Batch], ablation: str = "uniform") -> Sweep:
     """As :func:`sweep`, by one pass for each head and layer: the check, and the way for unknown models."""
-    return _sweep(model, batches, ablation, _reference)
-
-
-def _sweep(
-    model,
-    batches: Sequence[Batch],
-    ablation: str,
-    outputs: Callable[..., Outputs],
-    mean_over: Sequence[Batch] | None = None,
-) -> Sweep:
     model = unwrap(model)
     batches = check(model, batches)
-    heads = shape_of(model)[1]
-    sets = np.vstack([np.eye(heads, dtype=bool), np.ones((1, heads), dtype=bool)])
-    instead = replacement(model, mean_over or batches, ablation)
-    baseline, without = outputs(model, batches, sets, instead)
-    return Sweep(baseline, without[:, :-1], without[:, -1])
+    return _reference(model, batches, replacement(model, batches, ablation))
 
 
-def _outputs(model, batches: Sequence[Batch], sets: np.ndarray, instead: Instead) -> Outputs:
-    """Outputs of the whole model, and with each set of heads disabled in each layer; the fast way where there is one."""
-    pieces = pieces_of(model, batches)
-    if pieces is None:
-        return _reference(model, batches, sets, instead)
-    if isinstance(instead, str):
-        groups = partners(batches)
-    else:
-        groups = by_length(batches, pieces.bound // len(sets))
-    return _fast(pieces, groups, torch.from_numpy(sets), instead)
-
-
-def _reference(model, batches: Sequence[Batch], sets: np.ndarray, instead: Instead) -> Outputs:
-    """As :func:`_outputs`, by one pass for each set of heads."""
-    groups = partners(batches) if isinstance(instead, str) else batches
-    chosen = [np.flatnonzero(one).tolist() for one in sets]
-    layers = track(range(shape_of(model)[0]), "disabling heads")
-    without = [
-        [logits_without(model, groups, [(at, head) for head in heads], instead) for heads in chosen]
-        for at in layers
-    ]
-    return predict_logits(model, groups), np.array(without)
+def _reference(model, batches: Sequence[Batch], instead: Instead) -> Sweep:
+    heads, layers = [], []
+    for number in track(range(shape_of(model)[0]), "disabling heads"):
+        own = layer_heads(model, number)
+        heads.append([logits_without(model, batches, [head], instead) for head in own])
+        layers.append(logits_without(model, batches, own, instead))
+    return Sweep(predict_logits(model, batches), np.array(heads), np.array(layers))
 
 
 # The fast way: a classifier in the pieces that a sweep puts together.
@@ -245,7 +215,7 @@ class Layer:
         context: torch.Tensor,
         value: torch.Tensor,
         sets: torch.Tensor,
-        instead: torch.Tensor | str | None,
+        instead: Instead,
     ) -> torch.Tensor:
         """What disabling each set of heads changes in the projected context, (sets, inputs, tokens, hidden).
 
@@ -253,13 +223,10 @@ class Layer:
             context: (inputs, heads, tokens, head size), at some tokens.
             value: (inputs, heads, all tokens, head size).
             sets: 1 for the heads that are disabled, shape (sets, heads).
-            instead: what each head gives instead, (heads, head size or 1); a text for what it gives the
-                next input, the first after the last; None for the mean of its values.
+            instead: what each head gives instead, (heads, head size or 1); None for the mean of its values.
         """
         if instead is None:
             target = value.mean(dim=2, keepdim=True)  # (inputs, heads, 1, head size)
-        elif isinstance(instead, str):
-            target = context.roll(-1, dims=0)
         else:
             target = instead[None, :, None].to(value)  # (1, heads, 1, head size)
         weight = self.output.weight.unflatten(1, (self.heads, self.width))
@@ -268,22 +235,24 @@ class Layer:
 
 
 @torch.inference_mode()
-def _fast(pieces: Pieces, groups: list[Batch], sets: torch.Tensor, instead: Instead) -> Outputs:
-    """As :func:`_outputs`, of groups of inputs of one length."""
+def _fast(pieces: Pieces, batches: Sequence[Batch], instead: Instead) -> Sweep:
+    sets = torch.cat([torch.eye(pieces.heads), torch.ones(1, pieces.heads)])  # the last: the layer
+    groups = by_length(batches, pieces.bound // len(sets))
     order = np.argsort([index for group in groups for index in group.index])
     hidden = [pieces.embed(group.to(pieces.device).inputs) for group in groups]
     without = []
     for number in track(range(len(pieces.layers)), "disabling heads"):
-        own = instead[number] if isinstance(instead, torch.Tensor) else instead
+        own = None if instead is None else instead[number]
         pairs = [_one_layer(pieces, number, states, sets, own) for states in hidden]
         hidden = [states for _, states in pairs]
         outputs = torch.cat([changed for changed, _ in pairs], dim=1)
         without.append(outputs.double().cpu().numpy()[:, order])  # (sets, examples, labels)
     outputs = torch.cat([pieces.classify(states[:, :1]) for states in hidden])
     whole = outputs.double().cpu().numpy()[order]
-    if not (np.isfinite(whole).all() and np.isfinite(without).all()):
+    every = np.stack(without)
+    if not (np.isfinite(whole).all() and np.isfinite(every).all()):
         raise FloatingPointError("some outputs are NaN or infinite")
-    return whole, np.stack(without)
+    return Sweep(whole, every[:, :-1], every[:, -1])
 
 
 def _one_layer(
@@ -306,47 +275,22 @@ def _one_layer(
     return torch.stack(list(outputs())), layer.finish(projected, hidden)
 
 
-# Inputs of one length side by side, without padding: for the fast way, and for heads that exchange
-# their outputs.
-
-
 def by_length(batches: Sequence[Batch], tokens: int) -> list[Batch]:
-    """The examples in groups of one length that have at most so many tokens, or one example."""
-    groups = []
-    for (length, *_), examples in _of_lengths(batches).items():
-        room = max(1, tokens // length)
-        groups += [_joined(examples[at : at + room]) for at in range(0, len(examples), room)]
-    return groups
-
-
-def partners(batches: Sequence[Batch]) -> list[Batch]:
-    """The examples in groups of one length: each one's partner is the next, and the last one's the first.
-
-    Groups have 2 to 15 examples, whatever the batches were; one whose length no other has is alone.
-
-    Args:
-        batches: the data, with labels or without.
-    """
-    groups = []
-    for examples in _of_lengths(batches).values():
-        parts = np.array_split(np.arange(len(examples)), max(1, len(examples) // PARTNERS))
-        groups += [_joined([examples[at] for at in places]) for places in parts]
-    return groups
-
-
-def _of_lengths(batches: Sequence[Batch]) -> dict[tuple[Any, ...], list[Batch]]:
-    """By length and names of inputs, the shortest first: each example as a batch of its own, without padding, in the order of the data."""
+    """The examples in groups of one length that have at most so many tokens, or one example; without padding."""
+    # By length and names of inputs, each example as a batch of its own, in the order of the data.
     examples: dict[tuple[Any, ...], list[Batch]] = {}
     places = {index: (batch, row) for batch in batches for row, index in enumerate(batch.index)}
     for _, (batch, row) in sorted(places.items()):
         one = batch.example(row)
         examples.setdefault((one.mask.shape[1], *sorted(one.inputs)), []).append(one)
-    return dict(sorted(examples.items()))
+    groups = []
+    for (length, *_), several in sorted(examples.items()):
+        room = max(1, tokens // length)
+        groups += [_joined(several[at : at + room]) for at in range(0, len(several), room)]
+    return groups
 
 
 def _joined(examples: Sequence[Batch]) -> Batch:
     names = examples[0].inputs
     inputs = {name: torch.cat([one.inputs[name] for one in examples]) for name in names}
-    labels = [one.labels for one in examples if one.labels is not None]
-    index = [index for one in examples for index in one.index]
-    return Batch(inputs, index, torch.cat(labels) if labels else None)
+    return Batch(inputs, [index for one in examples for index in one.index])

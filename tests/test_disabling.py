@@ -29,7 +29,7 @@ from bertology_utils.disabling import (
 from bertology_utils.glue import TASKS
 from bertology_utils.hooks import _SOFTMAX
 from bertology_utils.models import load_tokenizer, predict_logits
-from bertology_utils.sweeps import partners, reference_sweep, sweep
+from bertology_utils.sweeps import reference_sweep, sweep
 
 
 @pytest.fixture(scope="module")
@@ -276,8 +276,7 @@ def with_segments_in_some(model, inputs, at):
 
 
 @pytest.mark.parametrize("change", [with_hole, with_positions, with_vectors, with_segments_in_some])
-@pytest.mark.parametrize("ablation", ["uniform", "interchange"])
-def test_the_sweep_is_that_of_the_inputs_as_they_are(model, batches, change, ablation, capsys):
+def test_the_sweep_is_that_of_the_inputs_as_they_are(model, batches, change, capsys):
     if change is with_segments_in_some:  # in some batches, of inputs of one length
         batches = [Batch(batches[-1].example(0).inputs, [at]) for at in range(4)]
     given = [Batch(change(model, one.inputs, at), one.index) for at, one in enumerate(batches)]
@@ -288,10 +287,10 @@ def test_the_sweep_is_that_of_the_inputs_as_they_are(model, batches, change, abl
             for several in (given, batches)
         )
     assert abs(plain - usual).max() > 1e-3
-    found = sweep(model, given, ablation)
+    found = sweep(model, given)
     fast = "masked tokens between others" not in capsys.readouterr().err
     assert fast == (change is not with_hole)
-    expected, tolerance = reference_sweep(model, given, ablation), forward_tolerance(model, ways=4)
+    expected, tolerance = reference_sweep(model, given), forward_tolerance(model, ways=4)
     np.testing.assert_allclose(found.baseline, plain, atol=tolerance)
     np.testing.assert_allclose(found.heads, expected.heads, atol=tolerance)
 
@@ -331,33 +330,6 @@ def test_mean_is_the_mean_over_real_tokens(model, batches):
     tokens = torch.cat([context[batch.mask] for context, batch in zip(seen, batches, strict=True)])
     found, tolerance = replacement(model, batches, "mean")[0].flatten(), sum_tolerance(len(tokens))
     torch.testing.assert_close(found.float(), tokens.mean(dim=0), atol=tolerance, rtol=0)
-
-
-def test_interchange_gives_an_input_what_the_head_gives_the_next_one_of_its_length(model, batches):
-    groups = partners(batches)
-    assert sorted(index for group in groups for index in group.index) == list(range(24))
-    assert {len({len(ids) for ids in group.inputs["input_ids"]}) for group in groups} == {1}
-    found = sweep(model, batches, "interchange")
-    one = next(group for group in groups if len(group.index) > 2)
-    seen = []
-    hook = projections(model)[1].register_forward_pre_hook(
-        lambda module, arguments: seen.append(arguments[0])
-    )
-    with torch.inference_mode():
-        model(**one.inputs)
-    hook.remove()
-    (outputs,) = seen
-    changed = outputs.clone()  # (examples, tokens, hidden); heads of 8
-    changed[0, :, 16:24] = outputs[1, :, 16:24]
-    changed[-1, :, 16:24] = outputs[0, :, 16:24]
-    hook = projections(model)[1].register_forward_pre_hook(lambda module, arguments: (changed,))
-    with torch.inference_mode():
-        expected = model(**one.inputs).logits.double().numpy()
-    hook.remove()
-    for at in (0, -1):
-        np.testing.assert_allclose(
-            found.heads[1, 2, one.index[at]], expected[at], atol=forward_tolerance(model, ways=4)
-        )
 
 
 def test_non_finite_outputs_are_refused(model, batches):
