@@ -21,7 +21,7 @@ _PUBLIC = {
     "observe": ("attention", "observe"),
     "Patterns": ("patterns", "Patterns"),
     "pattern_network": ("patterns", "load_network"),
-    "map_similarity": ("drift", "map_similarity"),
+    "map_similarity": ("attention", "map_similarity"),
     "disable_heads": ("disabling", "disable_heads"),
     "sweep": ("sweeps", "sweep"),
     "predict_logits": ("models", "predict_logits"),

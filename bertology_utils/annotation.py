@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .common import listed, opened
-from .corpora import GLUE, TASKS
-from .glue import get_task
+from .glue import EMBEDDED, EMBEDDED_TASKS, get_task
 from .settings import parse_source, treebank_file
 
 if TYPE_CHECKING:
@@ -44,8 +43,6 @@ class Word:
         upos: universal part of speech; "_" for none.
         head: its head's place among the words of the sentence, from 0; -1 for the root.
         deprel: relation to its head.
-        antecedent: place of the word that a pronoun refers to, in the same
-            sentence; None where there is none, or none is known.
     """
 
     form: str
@@ -55,7 +52,6 @@ class Word:
     upos: str
     head: int
     deprel: str
-    antecedent: int | None = None
 
 
 @dataclass(frozen=True)
@@ -69,19 +65,8 @@ class Sentence:
 Annotated = tuple[Sentence, ...]  # of one text, whose characters the words' offsets count
 
 
-@dataclass(frozen=True)
-class Annotator:
-    """What gives every text its sentences.
-
-    Attributes:
-        name: for people, with a version where there is one.
-        antecedents: True if pronouns know what they refer to.
-        annotate: from texts to the sentences of each; none for an empty text.
-    """
-
-    name: str
-    antecedents: bool
-    annotate: Callable[[Sequence[str]], list[Annotated]]
+# From texts to the sentences of each; none for an empty text.
+Annotator = Callable[[Sequence[str]], list[Annotated]]
 
 
 @dataclass(frozen=True)
@@ -139,8 +124,7 @@ def read(path: str | Path) -> Treebank:
     some HEAD or DEPREL is missing or wrong. Not asked is whether all HEADs together are one tree:
     dependencies are measured one by one, and two roots or a cycle spoil no other arc. Words that
     share one written word ("don't") get their own characters where their forms spell it, else all
-    of its characters. Empty nodes are skipped. In MISC, ``Antecedent=ID`` names the word of the
-    same sentence that a pronoun refers to.
+    of its characters. Empty nodes are skipped.
 
     Args:
         path: the file, plain or packed (.conllu.gz).
@@ -307,13 +291,11 @@ def _sentence(tokens: TokenList) -> tuple[Sentence, str]:
         text += form + " " * ((token["misc"] or {}).get("SpaceAfter") != "No")
     return Sentence(
         text.rstrip(" "),
-        tuple(_word(word, span, len(words)) for word, span in zip(words, spans, strict=True)),
+        tuple(_word(word, span) for word, span in zip(words, spans, strict=True)),
     ), text
 
 
-def _word(token: Token, span: tuple[int, int], count: int) -> Word:
-    antecedent = (token["misc"] or {}).get("Antecedent") or ""
-    known = antecedent.isdecimal() and 1 <= int(antecedent) <= count
+def _word(token: Token, span: tuple[int, int]) -> Word:
     return Word(
         token["form"],
         token["lemma"] or "",
@@ -321,7 +303,6 @@ def _word(token: Token, span: tuple[int, int], count: int) -> Word:
         "PUNCT" if token["deprel"] == "punct" else token["upos"] or "_",
         int(token["head"]) - 1 if token["head"].isdecimal() else -1,
         token["deprel"] or "dep",
-        int(antecedent) - 1 if known else None,
     )
 
 
@@ -333,7 +314,7 @@ def moved(sentence: Sentence, offset: int) -> Sentence:
     return Sentence(sentence.text, tuple(words)) if offset else sentence
 
 
-def load_annotator(annotation: str, tasks: Iterable[str] = TASKS) -> Annotator:
+def load_annotator(annotation: str, tasks: Iterable[str] = EMBEDDED_TASKS) -> Annotator:
     """The annotator that the parameter ``annotation`` names.
 
     Args:
@@ -351,25 +332,17 @@ def load_annotator(annotation: str, tasks: Iterable[str] = TASKS) -> Annotator:
     if kind == "gold":
         texts: dict[str, Annotated] = {}
         for task in map(get_task, listed("tasks", tasks)):
-            texts |= read(GLUE / task.folder / f"{Path(task.dev_file).stem}.conllu.gz").texts
-        return _stored("gold", texts, antecedents=True)
+            texts |= read(EMBEDDED / task.folder / f"{Path(task.dev_file).stem}.conllu.gz").texts
+        return _stored("gold", texts)
     if kind == "conllu":
         bank = read(place)
         if why := bank.lacks_tags:
             raise ValueError(f"annotation={annotation!r}: {why}")
-        antecedents = any(
-            word.antecedent is not None
-            for sentences in bank.texts.values()
-            for sentence in sentences
-            for word in sentence.words
-        )
-        return _stored(f"CoNLL-U file {bank.name}", bank.texts, antecedents, bank.faults_in_words())
+        return _stored(f"CoNLL-U file {bank.name}", bank.texts, bank.faults_in_words())
     return _pipeline(place)
 
 
-def _stored(
-    name: str, texts: dict[str, Annotated], antecedents: bool, faults: str = ""
-) -> Annotator:
+def _stored(name: str, texts: dict[str, Annotated], faults: str = "") -> Annotator:
     """Annotation that is there already, by text; refuses other texts."""
 
     def annotate(wanted: Sequence[str]) -> list[Annotated]:
@@ -384,7 +357,7 @@ def _stored(
                 )
         return [texts[text] if text else () for text in wanted]
 
-    return Annotator(name, antecedents, annotate)
+    return annotate
 
 
 def _pipeline(place: str) -> Annotator:
@@ -410,7 +383,6 @@ def _pipeline(place: str) -> Annotator:
             f"the spaCy pipeline {place!r} lacks {' and '.join(missing)}; it has:"
             f" {', '.join(nlp.pipe_names) or 'no component'}"
         )
-    name = f"spaCy {nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']}"
 
     def annotate(texts: Sequence[str]) -> list[Annotated]:
         distinct = sorted(set(texts))
@@ -418,7 +390,7 @@ def _pipeline(place: str) -> Annotator:
         by_text = dict(zip(distinct, parsed, strict=True))
         return [by_text[text] for text in texts]
 
-    return Annotator(name, False, annotate)
+    return annotate
 
 
 def _sentences(doc: Doc) -> list[Sentence]:

@@ -20,9 +20,9 @@ from lxml import etree
 
 from .cache import artefact, file_sha256
 from .common import track
-from .corpora import FRAMENET
 from .settings import parse_source
 
+MINIATURE = Path(__file__).parent / "corpora" / "mini_framenet.zip"
 NLTK_PACKAGE = "framenet_v17"
 WANTED = ("luIndex.xml", "lu", "frame")
 NAMESPACE = "{http://framenet.icsi.berkeley.edu}"
@@ -105,7 +105,7 @@ def load_release(source: str) -> Release:
         ConnectionError: NLTK cannot download.
     """
     kind, place = parse_source("framenet", source)
-    path = {"embedded": FRAMENET}.get(kind) or (from_nltk() if kind == "nltk" else Path(place))
+    path = {"embedded": MINIATURE}.get(kind) or (from_nltk() if kind == "nltk" else Path(place))
     try:
         # A zip is read where it is, and nothing unpacked.
         root = find_root(zipfile.Path(path) if path.is_file() else path.resolve())

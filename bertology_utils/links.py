@@ -1,4 +1,8 @@
-"""§4.5: attention along links between words, against other inputs' places, rivals and neighbours."""
+"""Links between words, of grammar (§4.5) and of FrameNet (§4.2): where they stand in a map, and what every head gives them.
+
+A link is a set of cells of the map. What a head gives it is compared with what it gives the same place
+in other inputs, and with rivals.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +10,89 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
 from .annotation import Word
-from .cells import Cells, StrongestCells, as_set, borrow_places, cells_between
-from .words import NOUNS, PRONOUNS, SUBJECTS, AnnotatedInput, PlacedSentence, is_punctuation
+from .attention import observe
+from .batches import Batch, encode, received
+from .framenet import FrameSentence, Span
+from .words import (
+    NOUNS,
+    PRONOUNS,
+    SUBJECTS,
+    AnnotatedInput,
+    PlacedSentence,
+    is_punctuation,
+    wordpieces,
+)
 
+if TYPE_CHECKING:
+    from datasets import Dataset
+    from transformers import PreTrainedModel
+
+BORROWED = 8  # places from other inputs, for each link at most
+Cells = np.ndarray  # rows (attending) and columns (attended to) of a map's cells, shape (2, cells)
 # ClearNLP makes the copula the subject's head, UD the adjective or noun that it belongs to.
 PREDICATES = {"VERB", "AUX"}
 LINK_TYPES = ("verb → subject", "subject → verb", "noun → pronoun", "pronoun → noun")
+# Who attends: the predicate, as the paper's text says, or the element, as its code has it.
+DIRECTIONS = FORWARD, BACK = "predicate to element", "element to predicate"
+# What a weight is beyond: nothing; its place; its place, and what its words give and receive anyway.
+BEYOND = ("nothing", "place", "place and words")
+
+
+def cells_between(rows: Sequence[int], columns: Sequence[int]) -> Cells:
+    """The cells from each of some tokens to each of some others."""
+    return np.stack([np.repeat(rows, len(columns)), np.tile(columns, len(rows))])
+
+
+def as_set(cells: Cells) -> set[tuple[int, int]]:
+    """Cells as pairs (row, column)."""
+    return set(zip(*cells.tolist(), strict=True))
+
+
+class StrongestCells:
+    """Measurement: the largest weight in each of an input's sets of cells, for every head.
+
+    Args:
+        sets: per example of the data, its sets of cells; none is empty.
+        centred: subtract from every weight what the token gets from the average token, so that a
+            head's preference for certain words, whoever attends, does not count.
+    """
+
+    def __init__(self, sets: Sequence[Sequence[Cells]], centred: bool = False):
+        self._cells = [np.hstack([np.empty((2, 0), dtype=int), *several]) for several in sets]
+        self._sizes = [[cells.shape[1] for cells in several] for several in sets]
+        self._centred = centred
+        self._values: dict[int, list[np.ndarray]] = {}
+        self._now = torch.empty(0)
+
+    def start(self, batch: Batch) -> None:
+        """Lay the cells of the batch's examples side by side: shape (3, cells), of example, row and column."""
+        cells = [
+            np.insert(self._cells[index], 0, row, axis=0) for row, index in enumerate(batch.index)
+        ]
+        self._now = torch.from_numpy(np.hstack(cells)).to(batch.mask.device)
+
+    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
+        """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""
+        if self._centred:
+            maps = maps - received(maps, batch)[:, :, None]
+        example, row, column = self._now
+        weights = maps[example, :, row, column].cpu().numpy()  # (cells, heads)
+        sizes = [self._sizes[index] for index in batch.index]
+        starts = np.cumsum([0, *np.concatenate(sizes)], dtype=int)[:-1]
+        largest = np.maximum.reduceat(weights, starts, axis=0)  # (sets, heads)
+        ends = np.cumsum([len(of_example) for of_example in sizes])[:-1]
+        for index, values in zip(batch.index, np.split(largest, ends), strict=True):
+            self._values.setdefault(index, []).append(values)
+
+    def compute(self) -> Any:
+        """Per example, shape (sets, layers, heads)."""
+        return [np.stack(self._values[index], axis=1) for index in sorted(self._values)]
 
 
 # The links of an input.
@@ -51,8 +128,8 @@ class TokenLink:
 InputLinks = Mapping[str, Sequence[TokenLink]]  # the links of one input, by type
 
 
-def find_links(annotated: AnnotatedInput, antecedents: bool) -> dict[str, list[TokenLink]]:
-    """The links of an input, by type, each with its rivals.
+def find_links(annotated: AnnotatedInput) -> dict[str, list[TokenLink]]:
+    """The links of an input, by type, each with its rivals; a pronoun is linked with every noun of its sentence.
 
     A link's *rivals* are the words between its two that have the second word's part of speech
     (proper nouns are nouns) and no such link with the first: in "the dog that chased the cat
@@ -62,18 +139,13 @@ def find_links(annotated: AnnotatedInput, antecedents: bool) -> dict[str, list[T
     Rivals cannot show whether a head goes by the order of words (the first noun of a sentence), or
     by number.
 
-    Args:
-        annotated: the input.
-        antecedents: True to link a pronoun with the word it refers to; False,
-            the paper's reading for parsed text, with every noun of its sentence.
-
     Returns:
         A list for each of :data:`LINK_TYPES`; words that the length limit took away are in none.
     """
     links: dict[str, list[TokenLink]] = {name: [] for name in LINK_TYPES}
     for number, sentence in enumerate(annotated.sentences):
         first, last = sentence.span
-        subjects, nouns = _verbs_and_subjects(sentence), _nouns_and_pronouns(sentence, antecedents)
+        subjects, nouns = _verbs_and_subjects(sentence), _nouns_and_pronouns(sentence)
         directed = (subjects, [(b, a) for a, b in subjects], nouns, [(b, a) for a, b in nouns])
         # A parser can call a punctuation mark a subject, a limit on length can take a word away,
         # and words that share a written word share its wordpieces.
@@ -84,16 +156,15 @@ def find_links(annotated: AnnotatedInput, antecedents: bool) -> dict[str, list[T
         written, place = sentence.written, (number, first, last - first + 1)
         for name, pairs in zip(LINK_TYPES, directed, strict=True):
             links[name] += [
-                TokenLink(_between(sentence, a, b), place, (), _rivals(sentence, a, b, pairs))
+                TokenLink(
+                    cells_between(sentence.pieces[a], sentence.pieces[b]),
+                    place,
+                    rivals=_rivals(sentence, a, b, pairs),
+                )
                 for a, b in pairs
                 if whole[a] and whole[b] and written[a] != written[b]
             ]
     return links
-
-
-def _between(sentence: PlacedSentence, a: int, b: int) -> Cells:
-    """The map's cells from one word to another."""
-    return cells_between(sentence.pieces[a], sentence.pieces[b])
 
 
 def _rivals(
@@ -104,7 +175,7 @@ def _rivals(
 
     wanted, written = kind(sentence.words[b]), sentence.written
     return tuple(
-        _between(sentence, a, at)
+        cells_between(sentence.pieces[a], sentence.pieces[at])
         for at in range(min(a, b) + 1, max(a, b))
         if sentence.pieces[at]
         and kind(sentence.words[at]) == wanted
@@ -124,12 +195,10 @@ def _verbs_and_subjects(sentence: PlacedSentence) -> list[tuple[int, int]]:
     ]
 
 
-def _nouns_and_pronouns(sentence: PlacedSentence, antecedents: bool) -> list[tuple[int, int]]:
-    pronouns = [(word, at) for at, word in enumerate(sentence.words) if word.upos in PRONOUNS]
-    if antecedents:
-        return [(word.antecedent, at) for word, at in pronouns if word.antecedent is not None]
+def _nouns_and_pronouns(sentence: PlacedSentence) -> list[tuple[int, int]]:
     nouns = [at for at, word in enumerate(sentence.words) if word.upos in NOUNS]
-    return [(noun, at) for _, at in pronouns for noun in nouns]
+    pronouns = [at for at, word in enumerate(sentence.words) if word.upos in PRONOUNS]
+    return [(noun, pronoun) for pronoun in pronouns for noun in nouns]
 
 
 def borrow(inputs: Sequence[InputLinks], seed: int) -> list[dict[str, list[TokenLink]]]:
@@ -157,8 +226,10 @@ def borrow(inputs: Sequence[InputLinks], seed: int) -> list[dict[str, list[Token
         own, compared = {cell for link in links for cell in as_set(link.cells)}, []
         for link in links:
             number, start, length = link.sentence
-            places = borrow_places(groups[name, number, length], own, rng, start)
-            compared.append(replace(link, places=tuple(places)))
+            known = groups[name, number, length]
+            drawn = (known[at] + start for at in rng.permutation(len(known)))
+            free = (cells for cells in drawn if own.isdisjoint(as_set(cells)))
+            compared.append(replace(link, places=tuple(islice(free, BORROWED))))
         return compared
 
     return [
@@ -190,13 +261,11 @@ class LinkScores:
         along: largest weight among a link's cells.
         above_places: the same minus its mean over other inputs' places.
         above_rivals: the same minus its mean over the link's rivals.
-        ahead: share of links that get more than each of their rivals.
     """
 
     along: np.ndarray
     above_places: np.ndarray
     above_rivals: np.ndarray
-    ahead: np.ndarray
 
 
 class TokenLinkAttention(StrongestCells):
@@ -204,7 +273,7 @@ class TokenLinkAttention(StrongestCells):
 
     Args:
         links: per example of the data, from :func:`borrow`.
-        centred: see :class:`bertology_utils.cells.StrongestCells`.
+        centred: see :class:`StrongestCells`.
     """
 
     def __init__(self, links: Sequence[InputLinks], centred: bool = False):
@@ -227,17 +296,17 @@ class TokenLinkAttention(StrongestCells):
 
 
 def link_values(by_type: InputLinks, weights: np.ndarray) -> np.ndarray:
-    """The parts of :class:`LinkScores` of one example, shape (4, types, layers, heads).
+    """The parts of :class:`LinkScores` of one example, shape (3, types, layers, heads).
 
     Args:
         by_type: its links.
         weights: the largest weight along each link, at its places and on its rivals, one link after
             the other, shape (sets, layers, heads).
     """
-    values = np.full((4, len(LINK_TYPES), *weights.shape[1:]), np.nan)
+    values = np.full((3, len(LINK_TYPES), *weights.shape[1:]), np.nan)
     rows = iter(weights.astype(float))
     for kind, name in enumerate(LINK_TYPES):
-        parts = list[np.ndarray](), list[np.ndarray](), list[np.ndarray](), list[np.ndarray]()
+        parts: tuple[list[np.ndarray], ...] = [], [], []
         for link in by_type[name]:
             own = next(rows)
             parts[0].append(own)
@@ -245,8 +314,191 @@ def link_values(by_type: InputLinks, weights: np.ndarray) -> np.ndarray:
                 parts[1].append(own - np.mean(places, axis=0))
             if rivals := [*islice(rows, len(link.rivals))]:
                 parts[2].append(own - np.mean(rivals, axis=0))
-                parts[3].append(own > np.max(rivals, axis=0))
         for part, each in enumerate(parts):
             if each:
                 values[part, kind] = np.mean(each, axis=0)
     return values
+
+
+# Links of FrameNet.
+
+
+@dataclass(frozen=True)
+class FramePlaces:
+    """Where a sentence's links stand among its wordpieces.
+
+    Attributes:
+        sentence: the sentence.
+        predicate: positions of the predicate's wordpieces.
+        elements: positions of each linked element's.
+        length: wordpieces, special tokens included.
+        words: positions of all but the special tokens.
+    """
+
+    sentence: FrameSentence
+    predicate: tuple[int, ...]
+    elements: tuple[tuple[int, ...], ...]
+    length: int
+    words: range
+
+    def pairs(self, direction: str, pairing: str = "product") -> Cells:
+        """The map's cells that belong to the links.
+
+        Args:
+            direction: one of :data:`DIRECTIONS`.
+            pairing: "product" pairs every wordpiece of the predicate with every one of an element;
+                "zip" the first with the first and so on, as the published code does.
+        """
+        if pairing == "zip":
+            pairs = [zip(self.predicate, element, strict=False) for element in self.elements]
+            cells = [np.array([*several]).T for several in pairs]
+        else:
+            cells = [cells_between(self.predicate, element) for element in self.elements]
+        predicate_first = np.hstack(cells)
+        return predicate_first if direction == FORWARD else predicate_first[::-1]
+
+
+def place_frames(
+    sentences: Sequence[FrameSentence], tokenizer: Any, max_length: int = 128
+) -> tuple[list[FramePlaces], Dataset]:
+    """Sentences with the wordpieces of their links, and the model's inputs.
+
+    Args:
+        sentences: from :func:`bertology_utils.framenet.extract`.
+        tokenizer: a fast tokenizer.
+        max_length: wordpieces per input.
+
+    Returns:
+        The placed sentences, and the model's inputs in the same order. Sentences are left out whose
+        predicate, or an element of which, has no wordpiece within ``max_length``.
+    """
+    from datasets import Dataset
+
+    texts = [sentence.exemplar.text for sentence in sentences]
+    inputs = encode(tokenizer, texts, max_length=max_length, return_offsets_mapping=True)
+    all_offsets = inputs.pop("offset_mapping")
+
+    def positions(row: int, spans: Sequence[Span]) -> tuple[int, ...]:
+        pieces = (wordpieces(all_offsets[row], span.start, span.end) for span in spans)
+        return tuple(sorted({index for several in pieces for index in several}))
+
+    placed, rows = [], []
+    for row, sentence in enumerate(sentences):
+        predicate = positions(row, sentence.target)
+        elements = tuple(positions(row, spans) for spans in sentence.elements)
+        if predicate and all(elements):
+            owners = inputs.sequence_ids(row)  # None for a special token
+            pieces = [position for position, owner in enumerate(owners) if owner is not None]
+            words = range(pieces[0], pieces[-1] + 1)
+            placed.append(FramePlaces(sentence, predicate, elements, len(owners), words))
+            rows.append(row)
+    return placed, Dataset.from_dict(dict(inputs)).select(rows)
+
+
+def partners(placed: Sequence[FramePlaces], seed: int) -> list[list[int]]:
+    """For each sentence up to eight others, drawn by the seed, in which the place of its links is looked at as well.
+
+    They have as many wordpieces, and none of its links' cells is a link's there. Each is a partner
+    of its partners, so that all maps are looked at equally often.
+
+    Returns:
+        Positions in ``placed``.
+    """
+    rng, cells = np.random.default_rng(seed), [as_set(one.pairs(FORWARD)) for one in placed]
+    others: list[list[int]] = [[] for _ in placed]
+    by_length = defaultdict[int, list[int]](list)
+    for at, sentence in enumerate(placed):
+        by_length[sentence.length].append(at)
+    for same in by_length.values():
+        for _ in range(BORROWED):
+            single: list[int] = []
+            for own in rng.permutation(same).tolist():
+                fitting = (
+                    at
+                    for at in single
+                    if at not in others[own] and cells[own].isdisjoint(cells[at])
+                )
+                if (partner := next(fitting, None)) is None:
+                    single.append(own)
+                    continue
+                single.remove(partner)
+                others[own].append(partner)
+                others[partner].append(own)
+    return others
+
+
+class BeyondWords(StrongestCells):
+    """Measurement: the largest weight in each set of cells, beyond what the two words give and receive anyway.
+
+    From every weight the mean of its row and that of its column are subtracted, and the mean of all
+    is added; the means are over words, without special tokens.
+
+    Args:
+        sets: see :class:`StrongestCells`.
+        words: per example the positions of its words.
+    """
+
+    def __init__(self, sets: Sequence[Sequence[Cells]], words: Sequence[range]):
+        super().__init__(sets)
+        self._words = words
+
+    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
+        """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""
+        share = torch.zeros(batch.mask.shape, dtype=maps.dtype, device=maps.device)
+        for row, index in enumerate(batch.index):
+            share[row, list(self._words[index])] = 1 / len(self._words[index])
+        given = torch.einsum("ehij,ej->ehi", maps, share)
+        received = torch.einsum("ehij,ei->ehj", maps, share)
+        mean = torch.einsum("ehi,ei->eh", given, share)
+        anyway = given[..., None] + received[:, :, None] - mean[..., None, None]
+        super().update(layer, maps - anyway, batch)
+
+
+def link_weights(
+    model: PreTrainedModel,
+    placed: Sequence[FramePlaces],
+    batches: Sequence[Batch],
+    pairing: str = "product",
+    seed: int = 1,
+) -> np.ndarray:
+    """The largest weight along each sentence's links in every head, and how much larger it is than elsewhere.
+
+    Beyond nothing, as in the paper; beyond the mean of what it is at the same place in the sentence's
+    :func:`partners`; and the same after :class:`BeyondWords`.
+
+    Args:
+        model: an encoder.
+        placed: from :func:`place_frames`.
+        batches: model inputs of the same sentences.
+        pairing: see :meth:`FramePlaces.pairs`.
+        seed: of the draw of partners.
+
+    Returns:
+        Shape (directions, :data:`BEYOND`, sentences, layers, heads); NaN where a sentence has no
+        partner.
+    """
+    others, measures = partners(placed, seed), {}
+    for direction in DIRECTIONS:
+        cells = [one.pairs(direction, pairing) for one in placed]
+        sets = [[cells[at] for at in (own, *others[own])] for own in range(len(placed))]
+        measures[direction] = StrongestCells(sets)
+        measures[f"{direction}, words"] = BeyondWords(sets, [one.words for one in placed])
+    seen = observe(model, batches, measures)  # of each sentence at its own place, then at others'
+
+    def beyond_place(values: Sequence[np.ndarray]) -> list[np.ndarray]:
+        there = (
+            [values[at][1 + others[at].index(own)] for at in others[own]]
+            for own in range(len(placed))
+        )
+        return [
+            one[0] - (np.mean(several, axis=0) if several else np.nan)
+            for one, several in zip(values, there, strict=True)
+        ]
+
+    return np.array(
+        [
+            [[one[0] for one in seen[way]]]
+            + [beyond_place(seen[name]) for name in (way, f"{way}, words")]
+            for way in DIRECTIONS
+        ]
+    )

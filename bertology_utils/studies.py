@@ -13,11 +13,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from . import corpora
 from .cache import file_sha256
 from .common import one_of
 from .e5 import LAYERS
-from .glue import LEAST_ROWS, Task, get_task, parse_tasks
+from .glue import EMBEDDED_TASKS, LEAST_ROWS, Task, get_task, parse_tasks
 
 ALL = -1  # of a number of rows: as many as there are
 KEPT = ("e5", "e5-again", "minilm")  # whose measurements are committed in results/
@@ -151,10 +150,10 @@ class StudySettings(BaseModel):
                 "annotation='gold' goes with data='embedded' only; else give spacy:NAME or conllu:PATH"
             )
         asked = [task.name for task in parse_tasks(settings.tasks)]
-        missing = [task for task in asked if task not in corpora.TASKS]
+        missing = [task for task in asked if task not in EMBEDDED_TASKS]
         if missing and settings.data == "embedded":
             raise ValueError(
-                f"tasks={','.join(missing)}: the embedded data has {', '.join(corpora.TASKS)} only; choose from these, or"
+                f"tasks={','.join(missing)}: the embedded data has {', '.join(EMBEDDED_TASKS)} only; choose from these, or"
                 " give data='hub' or data='folder:PATH'"
             )
         for task in settings.checkpoint:

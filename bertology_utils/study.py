@@ -245,10 +245,11 @@ class Study:
     def _bank(self) -> dict[str, Annotated]:
         """The treebank's sentences by their text, in a fixed random order."""
         from .annotation import sentences_of
-        from .corpora import GLUE
 
         place = self._place("treebank")
-        bank = sentences_of(GLUE / "MRPC" / "dev.conllu.gz" if place == "embedded" else place)
+        bank = sentences_of(
+            glue.EMBEDDED / "MRPC" / "dev.conllu.gz" if place == "embedded" else place
+        )
         texts = sorted(bank.sentences)
         order = np.random.default_rng(self.settings.seed).permutation(len(texts))
         return {texts[at]: bank.sentences[texts[at]] for at in order}

@@ -50,7 +50,7 @@ class PlacedSentence:
     """A sentence, and the wordpieces of each of its words.
 
     Attributes:
-        words: the words; their heads and antecedents count words of this sentence.
+        words: the words; their heads count words of this sentence.
         pieces: per word its positions in the input; empty for a word that the
             length limit took away, in whole or in part.
     """
@@ -147,7 +147,7 @@ def annotate_inputs(
     texts = [list(rows[field]) for field in fields]
     if not texts[0]:
         return []
-    annotated = annotator.annotate([text for column in texts for text in column])
+    annotated = annotator([text for column in texts for text in column])
     count = len(texts[0])
     by_field = [annotated[start : start + count] for start in range(0, len(annotated), count)]
     encoded = encode(tokenizer, *texts, max_length=max_length, return_offsets_mapping=True)
@@ -159,8 +159,13 @@ def place_sentences(
     sentences: Mapping[str, Annotated], tokenizer: PreTrainedTokenizerBase
 ) -> dict[str, AnnotatedInput]:
     """Annotated sentences by their text, among their wordpieces."""
-    known = Annotator("treebank", False, lambda texts: [sentences[text] for text in texts])
-    placed = annotate_inputs({"text": [*sentences]}, ["text"], tokenizer, None, known)
+    placed = annotate_inputs(
+        {"text": [*sentences]},
+        ["text"],
+        tokenizer,
+        None,
+        lambda texts: [sentences[text] for text in texts],
+    )
     return dict(zip(sentences, placed, strict=True))
 
 

@@ -113,10 +113,10 @@ def loaded(folder):
 
 def place_release(tokenizer):
     """The mini-FrameNet's sentences that the paper's rules keep, placed, and the model's inputs."""
-    from bertology_utils.frame_links import place
     from bertology_utils.framenet import PAPER, extract, load_release
+    from bertology_utils.links import place_frames
 
-    return place(extract(load_release("embedded"), PAPER), tokenizer)
+    return place_frames(extract(load_release("embedded"), PAPER), tokenizer)
 
 
 def random_classifier(folder, task, seed=0):
@@ -191,9 +191,9 @@ def contents(folder):
 
 def gold_annotation(folder):
     """The embedded corpora's annotation in one CoNLL-U file."""
-    from bertology_utils.corpora import GLUE
+    from bertology_utils.glue import EMBEDDED
 
-    files = sorted(GLUE.glob("*/dev*.conllu.gz"))
+    files = sorted(EMBEDDED.glob("*/dev*.conllu.gz"))
     parts = [gzip.decompress(file.read_bytes()).decode().strip() for file in files]
     (folder / "gold.conllu").write_text("\n\n".join(parts) + "\n\n", encoding="utf-8")
     return folder / "gold.conllu"

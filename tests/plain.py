@@ -10,7 +10,7 @@ import torch
 from scipy import stats
 from sklearn.metrics import accuracy_score, f1_score
 
-from bertology_utils.annotation import Annotator, Sentence, Word, load_annotator
+from bertology_utils.annotation import Sentence, Word, load_annotator
 from bertology_utils.attention import attention_maps
 from bertology_utils.batches import Batch
 from bertology_utils.glue import get_task
@@ -104,7 +104,7 @@ def measured(name):
     title, fields = study.tasks[0], get_task(name).fields
     rows, model = study.rows(title, 50), study.encoder().cpu()
     texts = [row[field] for row in rows for field in fields]
-    gold = dict(zip(texts, load_annotator("gold", [name]).annotate(texts), strict=True))
+    gold = dict(zip(texts, load_annotator("gold", [name])(texts), strict=True))
     plain = [plain_example(one, fields, gold, study.tokenizer, model) for one in rows]
     return study.words(title, 0, 50), study.batches(title, 50), model, plain
 
@@ -135,8 +135,8 @@ def to_previous(length):
     return maps[None, None]
 
 
-def word(form, upos, head, deprel, antecedent=None):
-    return Word(form, form, 0, 0, upos, head, deprel, antecedent=antecedent)
+def word(form, upos, head, deprel):
+    return Word(form, form, 0, 0, upos, head, deprel)
 
 
 def by_pattern(pattern, **classes):
@@ -152,16 +152,13 @@ def by_pattern(pattern, **classes):
     def annotate(texts):
         return [(sentence(text),) * bool(text.split()) for text in texts]
 
-    return Annotator("by pattern", False, annotate)
+    return annotate
 
 
 def words(text):
-    """Words of one sentence, told as "form POS head relation" with bars between; a pronoun's antecedent follows."""
+    """Words of one sentence, told as "form POS head relation" with bars between."""
     parts = (one.split() for one in text.split("|"))
-    return [
-        word(form, upos, int(head), deprel, *map(int, antecedent))
-        for form, upos, head, deprel, *antecedent in parts
-    ]
+    return [word(form, upos, int(head), deprel) for form, upos, head, deprel in parts]
 
 
 def made_input(words, pieces=None):

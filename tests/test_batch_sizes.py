@@ -17,13 +17,18 @@ from eight_models import parts_of
 import bertology_utils
 from bertology_utils.attention import ByNorm, observe
 from bertology_utils.batches import make_batches, tokenize
-from bertology_utils.cells import StrongestCells
 from bertology_utils.dependencies import Pointing
 from bertology_utils.disabling import ABLATIONS, replacement
 from bertology_utils.features import Flow, Received, TwinWords, marks
-from bertology_utils.frame_links import BeyondWords, link_weights
 from bertology_utils.glue import TASKS
-from bertology_utils.links import TokenLinkAttention, borrow, find_links
+from bertology_utils.links import (
+    BeyondWords,
+    StrongestCells,
+    TokenLinkAttention,
+    borrow,
+    find_links,
+    link_weights,
+)
 from bertology_utils.models import load_classifier, load_encoder, load_tokenizer
 from bertology_utils.patterns import Patterns, load_network
 from bertology_utils.sinks import carried, cut_attention
@@ -81,7 +86,7 @@ def of_inputs(study):
     """Measurements of a task's inputs, by name; made anew for each pass, as they keep what they saw."""
     inputs, tokenizer = study.words(TASK.title, 0, COUNT), study.tokenizer
     special = [marks(one) for one in inputs]
-    links = borrow([find_links(one, True) for one in inputs], seed=1)
+    links = borrow([find_links(one) for one in inputs], seed=1)
     return lambda: {
         "patterns": Patterns(load_network(), tokenizer.sep_token_id),
         "received": Received(),

@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 
 from bertology_utils import __main__ as cli
 from bertology_utils import finetune, load_classifier, sweep
-from bertology_utils.hub import BERT_BASE
+from bertology_utils.common import BERT_BASE
 from bertology_utils.measurements import judge
 from bertology_utils.models import classifier_inputs, predict_logits
 from bertology_utils.study import Study

@@ -20,9 +20,8 @@ from bertology_utils import (
     sweep,
 )
 from bertology_utils.annotation import sentences_of
-from bertology_utils.corpora import GLUE
 from bertology_utils.dependencies import inputs_of
-from bertology_utils.glue import TASKS, read_table
+from bertology_utils.glue import EMBEDDED, TASKS, read_table
 from bertology_utils.sweeps import reference_sweep
 
 PAIR = ("The plot is thin.", "The actors save it, mostly.")
@@ -42,7 +41,7 @@ def converted(folder, monkeypatch):
 
 
 def texts(count):
-    rows = read_table(TASKS["mrpc"], GLUE / "MRPC" / "dev.tsv.gz")
+    rows = read_table(TASKS["mrpc"], EMBEDDED / "MRPC" / "dev.tsv.gz")
     return [*zip(rows["sentence1"][:count], rows["sentence2"][:count], strict=True)]
 
 
@@ -147,7 +146,7 @@ def test_a_pooler_is_drawn_by_the_seed_since_the_encoder_has_none():
 
 
 def test_words_are_aligned_to_its_pieces():
-    bank = sentences_of(str(GLUE / "SST-2" / "dev.conllu.gz"))
+    bank = sentences_of(str(EMBEDDED / "SST-2" / "dev.conllu.gz"))
     inputs, left_out = inputs_of(bank, e5_tokenizer())
     assert not left_out and len(inputs) > 100
     several = 0

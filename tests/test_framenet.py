@@ -14,15 +14,11 @@ from conftest import SHARED, loaded, make_bert, needs_shared
 from plain import replay
 
 from bertology_utils import __main__ as cli
-from bertology_utils import frame_links as measure
-from bertology_utils import framenet as release
-from bertology_utils import measurements
+from bertology_utils import framenet, links, measurements
 from bertology_utils.attention import attention_maps
 from bertology_utils.batches import make_batches
-from bertology_utils.cells import StrongestCells
-from bertology_utils.corpora import FRAMENET
-from bertology_utils.frame_links import DIRECTIONS, FORWARD, BeyondWords, place
 from bertology_utils.framenet import (
+    MINIATURE,
     OFFICIAL,
     PAPER,
     Exemplar,
@@ -31,6 +27,7 @@ from bertology_utils.framenet import (
     load_release,
     read_unit,
 )
+from bertology_utils.links import DIRECTIONS, FORWARD, BeyondWords, StrongestCells, place_frames
 from bertology_utils.measurements import frame_links
 from bertology_utils.published import PANELS, published_panel
 from bertology_utils.study import Study
@@ -48,7 +45,7 @@ def mini(tmp_path_factory):
 @pytest.fixture
 def folder(own_cache):
     """A copy of the miniature release, to be spoiled."""
-    with zipfile.ZipFile(FRAMENET) as archive:
+    with zipfile.ZipFile(MINIATURE) as archive:
         archive.extractall(own_cache / "copy")
     return own_cache / "copy" / "mini"
 
@@ -83,7 +80,7 @@ def plain_exemplars(archive):
 
 
 def test_the_miniature_is_read_as_plainly_and_the_papers_filters_keep_what_its_card_says(mini):
-    with zipfile.ZipFile(FRAMENET) as archive:
+    with zipfile.ZipFile(MINIATURE) as archive:
         plain = list(plain_exemplars(archive))
     assert not mini.problems and len(mini.exemplars) == len(plain) == 730
     read = [
@@ -196,7 +193,7 @@ def zipped(folder, target):
 
 
 def test_a_damaged_zip_is_refused(folder, tmp_path):
-    target = tmp_path / "release.zip"
+    target = tmp_path / "framenet.zip"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in folder.rglob("*"):
             archive.write(path, path.relative_to(folder))
@@ -215,15 +212,15 @@ def test_a_damaged_zip_is_refused(folder, tmp_path):
 )
 def test_a_zip_that_python_cannot_unpack_is_refused(folder, tmp_path, place, bits, message):
     """Packed by Deflate64, as Windows packs large folders, or with a password."""
-    content = bytearray(zipped(folder, tmp_path / "release.zip").read_bytes())
+    content = bytearray(zipped(folder, tmp_path / "framenet.zip").read_bytes())
     for signature, field in ((b"PK\3\4", place), (b"PK\1\2", place + 2)):
         for match in re.finditer(re.escape(signature), bytes(content)):
             content[match.start() + field] = bits
-    (tmp_path / "release.zip").write_bytes(content)
+    (tmp_path / "framenet.zip").write_bytes(content)
     with pytest.raises(
-        ValueError, match=f"release.zip cannot be unpacked: .*{message}.*; unpack it"
+        ValueError, match=f"framenet.zip cannot be unpacked: .*{message}.*; unpack it"
     ):
-        load_release(f"zip:{tmp_path / 'release.zip'}")
+        load_release(f"zip:{tmp_path / 'framenet.zip'}")
 
 
 @pytest.mark.parametrize("spoil", [lambda old: old[:-200], lambda old: b"", lambda old: b"no"])
@@ -260,7 +257,7 @@ def test_real_release_equals_nltk_on_100_units(tmp_path):
         chosen = random.Random(7).sample(units, 100)
         others = [name for name in names if "/lu/" not in name and "/fulltext/" not in name]
         archive.extractall(tmp_path, [*chosen, *others])
-    root = release.find_root(tmp_path)
+    root = framenet.find_root(tmp_path)
     (root / "fulltext").mkdir(exist_ok=True)
     nltk.data.path.append(str(root.parent))
     reader, compared = FramenetCorpusReader(str(root), []), 0
@@ -297,7 +294,7 @@ def exemplar(text, target, *elements, core=("Agent", "Theme")):
 
 
 def kept(exemplar, **rules):
-    one = release.Release("test", (exemplar,), {"Seeing": ("Agent",)}, 1)
+    one = framenet.Release("test", (exemplar,), {"Seeing": ("Agent",)}, 1)
     sentences = extract(one, replace(PAPER, **rules))
     return [span.name for sentence in sentences for span, *_ in sentence.elements]
 
@@ -310,11 +307,11 @@ def test_every_rule_at_its_border(monkeypatch):
     assert kept(near, every_element=True) == []
     assert kept(near, core_sets=True) == ["Agent"]
     for most, left in ((11, ["Agent"]), (10, [])):  # it has eleven tokens
-        monkeypatch.setattr(release, "SENTENCE_TOKENS", most)
+        monkeypatch.setattr(framenet, "SENTENCE_TOKENS", most)
         assert kept(near) == left
     monkeypatch.undo()
     for most, left in ((5, ["Agent", "Theme"]), (4, ["Agent"])):
-        monkeypatch.setattr(release, "ELEMENT_TOKENS", most)
+        monkeypatch.setattr(framenet, "ELEMENT_TOKENS", most)
         assert kept(near, nearest=1) == left
     monkeypatch.undo()
     elements = ("Agent", "She"), ("Instrument", "the old glasses of hers")
@@ -332,7 +329,7 @@ def measured(tmp_path_factory, mini):
     bert = make_bert(tmp_path_factory.mktemp("bert"), layers=2, heads=3, hidden=24)
     model, tokenizer = loaded(bert)
     sentences = extract(mini, PAPER)
-    placed, inputs = place(sentences, tokenizer)
+    placed, inputs = place_frames(sentences, tokenizer)
     assert len(placed) == len(sentences) > len(extract(mini, OFFICIAL)) > 0
     return model, tokenizer, placed, inputs
 
@@ -358,14 +355,14 @@ def test_words_are_what_the_tokenizer_calls_no_special_token(mini, name):
 
     tokenizer = copy.deepcopy(model_and_tokenizer(name)[1])
     sentences = extract(mini, PAPER)[:20]
-    placed, inputs = place(sentences, tokenizer, max_length=500)
+    placed, inputs = place_frames(sentences, tokenizer, max_length=500)
     assert all(one.words == range(1, one.length - 1) for one in placed)
     assert "labels" not in inputs.column_names
     first = tokenizer.cls_token
     tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
         single=f"{first} {first} $A", special_tokens=[(first, tokenizer.cls_token_id)]
     )
-    placed, _ = place(sentences, tokenizer, max_length=500)
+    placed, _ = place_frames(sentences, tokenizer, max_length=500)
     assert all(one.words == range(2, one.length) for one in placed)
 
 
@@ -378,9 +375,9 @@ def study(tiny_bert, tmp_path, monkeypatch):
 @pytest.mark.parametrize("rules, start", [("paper", "pre-trained"), ("official", "random")])
 def test_weights_along_links_by_loops_over_single_maps(study, rules, start):
     found = study.measure(frame_links, rules=rules, start=start)["framenet"]
-    placed, inputs = place(study.frames(300, rules), study.tokenizer)
+    placed, inputs = place_frames(study.frames(300, rules), study.tokenizer)
     assert found.sizes["example"] == len(placed) < measurements.SETS, "sets of one sentence"
-    others = measure.partners(placed, 1)
+    others = links.partners(placed, 1)
     model = study.encoder(start)
     in_order = sorted(
         range(len(placed)), key=lambda at: placed[at].sentence.exemplar.part_of_speech
@@ -435,8 +432,8 @@ def test_sets_of_sentences_are_alike_in_grammar_and_hold_their_means(study, monk
 
 
 def test_partners_are_mutual_and_have_no_cell_in_common(mini, tokenizer):
-    placed, _ = place(extract(mini, PAPER), tokenizer)
-    others = measure.partners(placed, 1)
+    placed, _ = place_frames(extract(mini, PAPER), tokenizer)
+    others = links.partners(placed, 1)
     for own, several in enumerate(others):
         assert len(set(several)) == len(several) <= 8 and own not in several
         cells = set(zip(*placed[own].pairs(FORWARD).tolist(), strict=True))
@@ -498,13 +495,13 @@ def test_functions_in_grammar_are_told_by_the_release(folder):
     def sentence(*functions):
         elements = Span("Theme", 0, 2), Span("Goal", 3, 5)
         exemplar = first._replace(elements=elements, functions=functions)
-        return release.FrameSentence(exemplar, first.target, ((elements[1],),))
+        return framenet.FrameSentence(exemplar, first.target, ((elements[1],),))
 
     several = [sentence("Ext", "Dep"), sentence("Dep", "Obj"), sentence("", "")]
-    assert [release.grammar(one) for one in several] == ["dependent", "object", "other"]
+    assert [framenet.grammar(one) for one in several] == ["dependent", "object", "other"]
     first = several[0]
     both = replace(first, elements=(*first.elements, (first.exemplar.elements[0],)))
-    assert release.grammar(both) == "several"
+    assert framenet.grammar(both) == "several"
 
 
 def test_nltk_release_from_a_folder_or_packed(folder, tmp_path, monkeypatch):

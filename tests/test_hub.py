@@ -7,7 +7,7 @@ import httpx
 import pytest
 from hub_server import BERT, REVISION, LocalHub, glue_repository_of, told
 
-from bertology_utils.hub import BERT_BASE, GLUE, HUB_REVISIONS, hub_errors
+from bertology_utils.common import BERT_BASE, HUB_GLUE, HUB_REVISIONS, hub_errors
 
 
 def pair(at, label):
@@ -20,7 +20,7 @@ MRPC = glue_repository_of(
     {"mrpc": (("sentence1", "sentence2"), ("not_equivalent", "equivalent"), ROWS)}
 )
 REPOSITORIES = {
-    f"datasets/{GLUE}": (HUB_REVISIONS[GLUE], MRPC),
+    f"datasets/{HUB_GLUE}": (HUB_REVISIONS[HUB_GLUE], MRPC),
     BERT_BASE: (HUB_REVISIONS[BERT_BASE], BERT),
 }
 
@@ -48,7 +48,7 @@ def test_rows_and_model_come_from_the_pinned_revisions(tmp_path):
         fetched = [path for method, path in hub.requests if method == "GET" and "/resolve/" in path]
     assert train == ["train", "[0, 1, 0, 1, 0, 1]|Sentence 0 ."]
     assert model == ["model", "2|(6, 2)|True"]
-    places = [f"/datasets/{GLUE}/resolve/{HUB_REVISIONS[GLUE]}/"]
+    places = [f"/datasets/{HUB_GLUE}/resolve/{HUB_REVISIONS[HUB_GLUE]}/"]
     places += [f"/{BERT_BASE}/resolve/{HUB_REVISIONS[BERT_BASE]}/"]
     assert all(any(path.startswith(place) for place in places) for path in fetched)
     for place, name in zip(places, ("mrpc/", "model.safetensors"), strict=True):
@@ -77,21 +77,23 @@ TROUBLES = {
 
 def refusals(url, home, names, **changes):
     """What is said of GLUE's rows and of each model, by name."""
-    code = f"tell({GLUE!r}, rows)\nfor name in {names!r}: tell(name, model(name))"
+    code = f"tell({HUB_GLUE!r}, rows)\nfor name in {names!r}: tell(name, model(name))"
     return dict(told(code, url, home, **changes)[0])
 
 
 def test_every_refusal_of_the_hub_is_said_in_words(tmp_path):
     repositories = {name.split("@")[0]: found for name, (found, *_) in TROUBLES.items() if found}
-    with LocalHub(repositories | {f"datasets/{GLUE}": (REVISION, MRPC)}) as hub:
+    with LocalHub(repositories | {f"datasets/{HUB_GLUE}": (REVISION, MRPC)}) as hub:
         found = refusals(hub.url, tmp_path, list(TROUBLES))
     for name, (_, why, what_to_do) in TROUBLES.items():
         assert found[name].startswith(f"ConnectionError|the model {name.split('@')[0]!r} at revis")
         assert re.search(why, found[name]), (name, found[name])
         assert what_to_do in found[name], (name, found[name])
         assert "work offline: model='embedded', or model='PATH' of a folder" in found[name]
-    assert HUB_REVISIONS[GLUE] in found[GLUE] and HUB_REVISIONS[BERT_BASE] in found[BERT_BASE]
-    assert "Revision " in found[GLUE] and "doesn't exist" in found[GLUE]
+    assert (
+        HUB_REVISIONS[HUB_GLUE] in found[HUB_GLUE] and HUB_REVISIONS[BERT_BASE] in found[BERT_BASE]
+    )
+    assert "Revision " in found[HUB_GLUE] and "doesn't exist" in found[HUB_GLUE]
 
 
 @pytest.mark.parametrize(
@@ -102,10 +104,10 @@ def test_a_hub_that_cannot_be_reached_is_said_in_words(tmp_path, offline, words)
         pass  # the server has stopped by now
     found = refusals(hub.url, tmp_path, [BERT_BASE], HF_HUB_OFFLINE=offline)
     assert words in found[BERT_BASE]
-    assert "Couldn't reach 'nyu-mll/glue' on the Hub" in found[GLUE]
+    assert "Couldn't reach 'nyu-mll/glue' on the Hub" in found[HUB_GLUE]
     for line in found.values():
         assert line.startswith("ConnectionError|") and "work offline: " in line, line
-    assert "data='folder:PATH'" in found[GLUE] and "model='PATH'" in found[BERT_BASE]
+    assert "data='folder:PATH'" in found[HUB_GLUE] and "model='PATH'" in found[BERT_BASE]
 
 
 @pytest.mark.parametrize(

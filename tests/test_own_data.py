@@ -18,7 +18,7 @@ from test_dependencies import treebank
 from test_glue_folder import LAYOUTS, write
 
 from bertology_utils import __main__ as cli
-from bertology_utils.corpora import FRAMENET
+from bertology_utils.framenet import MINIATURE
 from bertology_utils.glue import TASKS, load_rows
 from bertology_utils.settings import parse_data, parse_model
 from bertology_utils.studies import STUDIES, StudySettings
@@ -55,14 +55,14 @@ def places(tiny_bert, tiny_classifier, tmp_path):
             write(tmp_path / "glue", TASKS[name], header, rows * 2, file)
     write(tmp_path / "own", TASKS["sst2"], "sentence\tlabel", ["fine\t1", "dull\t0"] * 2)
     write(tmp_path / "own", TASKS["sst2"], "sentence\tlabel", ["fine\t1", "dull\t0"], "train.tsv")
-    with zipfile.ZipFile(FRAMENET) as archive:
+    with zipfile.ZipFile(MINIATURE) as archive:
         archive.extractall(tmp_path / "framenet")
     return {
         "sst2=CLASSIFIER": f"sst2={tiny_classifier}",
         "mrpc=mrpc": f"mrpc={tiny_classifier}",
         "folder:GLUE": f"folder:{tmp_path / 'glue'}",
         "GLUE=GLUE": f"GLUE={tmp_path / 'glue'}",
-        "folder:FRAMENET": f"folder:{tmp_path / 'framenet'}",
+        "folder:MINIATURE": f"folder:{tmp_path / 'framenet'}",
         "folder:mine": f"folder:{tmp_path / 'own'}",
         "my.conllu": str(treebank(tmp_path, 80)),
         "MODEL=MINE": f"MODEL={tiny_bert}",

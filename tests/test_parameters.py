@@ -17,7 +17,7 @@ from conftest import conllu, python
 
 from bertology_utils import __main__ as cli
 from bertology_utils import batches_of, common, load_encoder, load_tokenizer, run
-from bertology_utils.corpora import GLUE as EMBEDDED
+from bertology_utils.glue import EMBEDDED
 from bertology_utils.run import convert
 from bertology_utils.settings import parse_model, parse_pairs
 

@@ -76,7 +76,7 @@ import second_device, torch
 second_device.register()
 from bertology_utils import *
 from bertology_utils.attention import exchange_lengths
-from bertology_utils.corpora import GLUE
+from bertology_utils.glue import EMBEDDED
 from bertology_utils.sinks import _random_order
 one, other, tokenizer = load_encoder("{tmp_path}/one"), load_encoder("{tmp_path}/other"), load_tokenizer("{tmp_path}/one")
 texts = ["It rains.", "The king reads it all in one day."]
@@ -84,7 +84,7 @@ def all_of():
     (batch,) = batches_of(texts, tokenizer)
     lengths = torch.arange(float(batch.mask.numel())).reshape(2, 1, -1)
     norm = attention_maps(one, batch, "norm")[1].cpu()
-    heads = head_dependencies(one, tokenizer, GLUE / "MRPC" / "dev.conllu.gz", relations="det")
+    heads = head_dependencies(one, tokenizer, EMBEDDED / "MRPC" / "dev.conllu.gz", relations="det")
     shares = torch.tensor(heads["head: share of arcs"].to_numpy().copy(), device="cpu")
     exchanged = exchange_lengths(0, lengths, batch, 1).cpu(), _random_order(batch, 2, (1,)).cpu()
     return norm, shares, *exchanged, torch.from_numpy(map_similarity(one, other, [batch]))

@@ -15,8 +15,7 @@ import xarray as xr
 from conftest import ROOT, make_bert
 
 from bertology_utils import e5, measurements, store
-from bertology_utils.corpora import GLUE
-from bertology_utils.glue import get_task, read_table
+from bertology_utils.glue import EMBEDDED, get_task, read_table
 from bertology_utils.measurements import (
     answers,
     drift,
@@ -130,7 +129,7 @@ def test_rows_that_are_others_under_their_old_name_are_refused(
     tiny_bert, tiny_classifier, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(Study, "fingerprint", lambda *_: "x")
-    folder = shutil.copytree(GLUE, tmp_path / "glue")
+    folder = shutil.copytree(EMBEDDED, tmp_path / "glue")
     one = own(tiny_bert, tiny_classifier, data=f"folder:{folder}")
     counted(one, "MRPC", 1)
     (folder / "MRPC" / "dev.tsv.gz").write_bytes((folder / "MRPC" / "train.tsv.gz").read_bytes())
@@ -180,7 +179,7 @@ def test_no_row_is_trained_on_and_measured(tiny_bert):
     one = Study.of("small", "sst2", model=str(tiny_bert), train_rows=30)
     train, rows = one.train_rows("SST-2")["sentence"], one.rows("SST-2", -1)["sentence"]
     assert len(train) == 30 and not {*train} & {*rows}
-    dev = read_table(get_task("sst2"), GLUE / "SST-2" / "dev.tsv.gz")["sentence"]
+    dev = read_table(get_task("sst2"), EMBEDDED / "SST-2" / "dev.tsv.gz")["sentence"]
     assert {*rows[: len({*dev} - {*train})]} <= {*dev}
     held = Study.of("small", "sst2", model=str(tiny_bert), train_rows=30, held_back=20)
     first = held.rows("SST-2", 20)["sentence"]

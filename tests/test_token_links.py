@@ -10,26 +10,23 @@ import pytest
 from plain import TASKS, made_input, measured, replay, to_previous, word, words
 from precision import forward_tolerance
 
-from bertology_utils import attention_maps, measurements
-from bertology_utils import cells as sets_of_cells
+from bertology_utils import attention_maps, links, measurements
 from bertology_utils.attention import observe
 from bertology_utils.links import LINK_TYPES, TokenLinkAttention, borrow, find_links
 from bertology_utils.study import Study
 from bertology_utils.words import TOKEN_TYPES, token_types
 
 
-def plain_pairs(sentence, antecedents):
+def plain_pairs(sentence):
     """(attending, attended) positions by type, from (word, positions) of one sentence."""
     pairs = {name: [] for name in LINK_TYPES}
     for token, places in sentence:
         head = sentence[token.head]
         if token.deprel in ("nsubj", "nsubj:pass") and head[0].upos in ("VERB", "AUX"):
             pairs["verb → subject"].append((head[1], places))
-        if token.upos == "PRON" and not antecedents:
+        if token.upos == "PRON":
             nouns = [own for other, own in sentence if other.upos in ("NOUN", "PROPN")]
             pairs["noun → pronoun"] += [(noun, places) for noun in nouns]
-        elif token.upos == "PRON" and token.antecedent is not None:
-            pairs["noun → pronoun"].append((sentence[token.antecedent][1], places))
     pairs["subject → verb"] = [(b, a) for a, b in pairs["verb → subject"]]
     pairs["pronoun → noun"] = [(b, a) for a, b in pairs["noun → pronoun"]]
     return {name: [one for one in several if all(one)] for name, several in pairs.items()}
@@ -53,12 +50,12 @@ def plain_rivals(sentence, ends, pairs):
     ]
 
 
-def own_links(example, name, antecedents):
+def own_links(example, name):
     """(cells, their sentence's number, first position and length, rivals) of every link of a type."""
     links = []
     for number, sentence in enumerate(example.sentences):
         places = [at for _, own in sentence for at in own]
-        pairs = plain_pairs(sentence, antecedents)[name]
+        pairs = plain_pairs(sentence)[name]
         for ends in pairs:
             cells = [(a, b) for a in ends[0] for b in ends[1]]
             rivals = plain_rivals(sentence, ends, pairs)
@@ -66,15 +63,15 @@ def own_links(example, name, antecedents):
     return links
 
 
-def plain_links(examples, index, name, antecedents):
+def plain_links(examples, index, name):
     """Cells of every link of a type, of the places where other examples have theirs, and of its rivals."""
-    own = own_links(examples[index], name, antecedents)
+    own = own_links(examples[index], name)
     taken = {cell for cells, *_ in own for cell in cells}
     others = [
         one
         for other, example in enumerate(examples)
         if other != index
-        for one in own_links(example, name, antecedents)
+        for one in own_links(example, name)
     ]
     links = []
     for cells, number, start, length, rivals in own:
@@ -92,7 +89,7 @@ def mean(values):
 
 
 def plain_values(grid, links):
-    """Along links, above places, above rivals, and the share of links ahead of all rivals."""
+    """Along links, above places, above rivals."""
 
     def largest(cells):
         return max(grid[a][b] for a, b in cells)
@@ -107,22 +104,20 @@ def plain_values(grid, links):
         )
         for compared in (1, 2)
     ]
-    ahead = [largest(link[0]) > max(map(largest, link[2])) for link in links if link[2]]
-    return [mean([largest(cells) for cells, *_ in links]), *above, mean(ahead)]
+    return [mean([largest(cells) for cells, *_ in links]), *above]
 
 
-@pytest.mark.parametrize("antecedents", [True, False])
 @pytest.mark.parametrize("task", TASKS)
-def test_values_are_the_plain_ones(task, antecedents, monkeypatch):
-    monkeypatch.setattr(sets_of_cells, "BORROWED", 10_000)
+def test_values_are_the_plain_ones(task, monkeypatch):
+    monkeypatch.setattr(links, "BORROWED", 10_000)
     inputs, batches, model, examples = measured(task)
-    links = borrow([find_links(one, antecedents) for one in inputs], 1)
-    result = observe(model, batches, {"l": TokenLinkAttention(links)})["l"]
+    each = borrow([find_links(one) for one in inputs], 1)
+    result = observe(model, batches, {"l": TokenLinkAttention(each)})["l"]
     compared = np.zeros(2, dtype=int)
     for index, example in enumerate(examples):
         grids = example.maps.tolist()
         for number, name in enumerate(LINK_TYPES):
-            own = plain_links(examples, index, name, antecedents)
+            own = plain_links(examples, index, name)
             if name == "verb → subject":
                 compared += [sum(bool(link[at]) for link in own) for at in (1, 2)]
             expected = np.array([[plain_values(grid, own) for grid in layer] for layer in grids])
@@ -139,18 +134,18 @@ def test_values_are_the_plain_ones(task, antecedents, monkeypatch):
 
 # Positions 1 to 5; the subject is 1, the verb 2, the pronoun 4, its noun 1.
 SENTENCE = words(
-    "Ines PROPN 1 nsubj | paints VERB -1 root | what DET 3 det | she PRON 4 obj 0 | likes ADV 1 advmod"
+    "Ines PROPN 1 nsubj | paints VERB -1 root | what DET 3 det | she PRON 4 obj | likes ADV 1 advmod"
 )
 # As long, with its links elsewhere: the subject is 4, the verb 5; the pronoun 3, its noun 4.
 OTHER = words(
-    "now ADV 4 advmod | and CCONJ 4 cc | he PRON 3 appos 3 | Carl PROPN 4 nsubj | sings VERB -1 root"
+    "now ADV 4 advmod | and CCONJ 4 cc | he PRON 3 appos | Carl PROPN 4 nsubj | sings VERB -1 root"
 )
 
 
 def scores_of(annotated, maps, centred=False, other=OTHER):
     """(along, above places) by type, of the first of two inputs."""
-    links = borrow([find_links(one, True) for one in (annotated, made_input(other))], seed=1)[:1]
-    result = replay(TokenLinkAttention(links, centred), [maps])
+    each = borrow([find_links(one) for one in (annotated, made_input(other))], seed=1)[:1]
+    result = replay(TokenLinkAttention(each, centred), [maps])
     values = np.stack([result.along, result.above_places])[:, 0, :, 0, 0]
     return dict(zip(LINK_TYPES, values.T, strict=True))
 
@@ -178,35 +173,33 @@ def test_centred_weights_are_without_what_a_word_gets_from_all():
 
 
 def test_which_words_are_linked():
-    find_links(made_input(SENTENCE), True)
     boats = made_input([*SENTENCE, word("boats", "NOUN", 4, "obj")])
-    counts = [len(find_links(boats, known)["noun → pronoun"]) for known in (True, False)]
-    assert counts == [1, 2], "with the antecedent, or with every noun"
+    assert len(find_links(boats)["noun → pronoun"]) == 2, "with every noun"
     clearnlp = words("Milk NOUN 1 nsubjpass | is AUX -1 ROOT | white ADJ 1 acomp")
-    assert len(find_links(made_input(clearnlp), False)["verb → subject"]) == 1
+    assert len(find_links(made_input(clearnlp))["verb → subject"]) == 1
     # Copulas of UD; and a mark that a parser may call a subject.
     for text in (
         "Milk NOUN 2 nsubj | is AUX 2 cop | white ADJ -1 root",
         "stop VERB -1 root | ? PUNCT 0 nsubj",
     ):
-        assert find_links(made_input(words(text)), False)["verb → subject"] == []
+        assert find_links(made_input(words(text)))["verb → subject"] == []
 
 
 def test_words_that_share_a_written_word_are_not_linked():
     """Ines sees-her, as Italian writes "vederla": the verb and its pronoun have the same wordpieces."""
-    apart = words("Ines PROPN 1 nsubj | see VERB -1 root | she PRON 1 nsubj 0")
+    apart = words("Ines PROPN 1 nsubj | see VERB -1 root | she PRON 1 nsubj")
     one = made_input(apart, [(1,), (2, 3), (2, 3)])
     (placed,) = one.sentences
     first, verb, pronoun = placed.words
     fused = replace(pronoun, start=verb.start, end=verb.end)
     one = replace(one, sentences=(replace(placed, words=(first, verb, fused)),))
-    counts = {name: len(links) for name, links in find_links(one, True).items()}
+    counts = {name: len(links) for name, links in find_links(one).items()}
     assert counts == dict.fromkeys(LINK_TYPES, 1), "of two subjects the other one"
 
 
 def test_places_come_from_other_inputs_of_the_same_length_and_are_never_links():
-    own, other = find_links(made_input(SENTENCE), True), find_links(made_input(OTHER), True)
-    shorter = find_links(made_input(SENTENCE[:2]), True)
+    own, other = find_links(made_input(SENTENCE)), find_links(made_input(OTHER))
+    shorter = find_links(made_input(SENTENCE[:2]))
     (link,) = borrow([own, other, shorter], seed=1)[0]["verb → subject"]
     assert [(rows.tolist(), columns.tolist()) for rows, columns in link.places] == [([5], [4])]
     same = borrow([own, own], seed=1)[0]["verb → subject"][0]
@@ -218,19 +211,17 @@ def test_places_come_from_other_inputs_of_the_same_length_and_are_never_links():
 def test_which_words_are_rivals():
     # A proper noun is a noun; the cats are not between.
     text = "dogs NOUN 5 nsubj | Rex PROPN 0 nmod | we PRON 3 nsubj | saw VERB 0 acl | had AUX 5 aux | chased VERB -1 root"
-    links = find_links(made_input(words(text + " | cats NOUN 5 obj")), True)
+    found = find_links(made_input(words(text + " | cats NOUN 5 obj")))
 
     def rivals(name):
-        return [[columns.tolist() for _, columns in link.rivals] for link in links[name]]
+        return [[columns.tolist() for _, columns in link.rivals] for link in found[name]]
 
     assert rivals("verb → subject") == [[[2]], []]
     assert rivals("subject → verb") == [[[4]], []]
     pronouns = words(
-        "Ada PROPN 1 nsubj | met VERB -1 root | Eva PROPN 1 obj | as SCONJ 4 mark | she PRON 5 nsubj 0 | left VERB 1 advcl"
+        "Ada PROPN 1 nsubj | met VERB -1 root | Eva PROPN 1 obj | as SCONJ 4 mark | she PRON 5 nsubj | left VERB 1 advcl"
     )
-    links = find_links(made_input(pronouns), True)
-    assert rivals("pronoun → noun") == [[[3]]]
-    links = find_links(made_input(pronouns), False)
+    found = find_links(made_input(pronouns))
     assert rivals("pronoun → noun") == [[], []], "each noun is linked"
 
 
@@ -253,7 +244,7 @@ def test_links_are_means_over_the_rows_of_a_group_that_have_them(study, monkeypa
     one = study.measure(measurements.links)["MRPC"].isel(run=0)
     assert one.sizes["example"] == 7 and one.sizes["layer"] == 3 and one.sizes["head"] == 4
     inputs = study.words("MRPC", 0, 20)
-    rows = borrow([find_links(row, False) for row in inputs], study.settings.seed)
+    rows = borrow([find_links(row) for row in inputs], study.settings.seed)
     compared = 0
     for state, model in states_of(study).items():
         for batch in study.batches("MRPC", 20):

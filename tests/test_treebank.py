@@ -14,7 +14,7 @@ from precision import forward_tolerance
 from test_annotation import CONLLU
 from test_dependencies import treebank
 
-from bertology_utils.hub import BERT_BASE, HUB_REVISIONS
+from bertology_utils.common import BERT_BASE, HUB_REVISIONS
 from bertology_utils.measurements import pointing, special_tokens
 from bertology_utils.study import Study
 
