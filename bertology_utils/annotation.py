@@ -37,7 +37,6 @@ class Word:
 
     Attributes:
         form: as it is spelt.
-        lemma: its base form.
         start, end: the characters of the *text* that it takes up, ``end``
             excluded. A text can have several sentences.
         upos: universal part of speech; "_" for none.
@@ -46,7 +45,6 @@ class Word:
     """
 
     form: str
-    lemma: str
     start: int
     end: int
     upos: str
@@ -298,7 +296,6 @@ def _sentence(tokens: TokenList) -> tuple[Sentence, str]:
 def _word(token: Token, span: tuple[int, int]) -> Word:
     return Word(
         token["form"],
-        token["lemma"] or "",
         *span,
         "PUNCT" if token["deprel"] == "punct" else token["upos"] or "_",
         int(token["head"]) - 1 if token["head"].isdecimal() else -1,
@@ -403,9 +400,7 @@ def _sentences(doc: Doc) -> list[Sentence]:
         for token in tokens:
             head = -1 if token.head.i == token.i else index.get(token.head.i, -1)
             end = token.idx + len(token.text)
-            words.append(
-                Word(token.text, token.lemma_, token.idx, end, token.pos_, head, token.dep_)
-            )
+            words.append(Word(token.text, token.idx, end, token.pos_, head, token.dep_))
         if words:
             found.append(Sentence(span.text, tuple(words)))
     return found

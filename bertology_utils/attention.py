@@ -179,12 +179,9 @@ class ByNorm:
 
     Attributes:
         measurement: see :class:`bertology_utils.attention.Measurement`.
-        exchange: as a control, a seed by which the lengths are permuted, see
-            :func:`exchange_lengths`; None for the lengths as they are.
     """
 
     measurement: Measurement
-    exchange: int | None = None
 
     @contextmanager
     def attach(self, model: PreTrainedModel) -> Iterator[None]:
@@ -199,10 +196,7 @@ class ByNorm:
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
         """Take in one layer; see :class:`bertology_utils.attention.Measurement`."""
-        lengths = self._norms.lengths
-        if self.exchange is not None:
-            lengths = exchange_lengths(layer, lengths, batch, self.exchange)
-        self.measurement.update(layer, by_norm(maps, lengths), batch)
+        self.measurement.update(layer, by_norm(maps, self._norms.lengths), batch)
 
     def compute(self) -> Any:
         """Result of the measurement."""
@@ -277,7 +271,6 @@ def observe(
     model: PreTrainedModel,
     batches: Iterable[Batch],
     measurements: Mapping[str, Measurement],
-    whole: bool = True,
 ) -> dict[str, Any]:
     """One pass of ``model`` over ``batches`` that feeds every measurement.
 
@@ -286,7 +279,6 @@ def observe(
         batches: see :func:`check_batches`; moved to the model's device.
         measurements: by name. One that has a method ``start(batch)`` is told of
             each batch before the pass.
-        whole: see :func:`check_batches`.
 
     Returns:
         What each measurement computed, by name.
@@ -296,7 +288,7 @@ def observe(
             be fed by norm and the model's output projection cannot be named, or was fed before.
     """
     model = unwrap(model)
-    return _observe(model, check_batches(model, batches, whole), measurements)
+    return _observe(model, check_batches(model, batches), measurements)
 
 
 def _observe(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import torch
 
-from .common import device, listed
+from .common import listed
 from .glue import Task
 from .hooks import check_eval
 
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from transformers import BatchEncoding, PreTrainedModel, PreTrainedTokenizerBase
 
 TOKENS_PER_BATCH = 2048  # bounds the memory of one batch's maps
-_MODELS = 8  # whose maps of all layers are held at once, when models are compared (§4.3)
-# of a GPU's memory that these may take; the rest is for weights, and for what libraries take
-_SHARE = 0.5
 Columns = dict[str, list[Any]]  # by name: of every row a text, a label or the list of ids
 
 
@@ -186,32 +183,6 @@ def tokenize(
         keep_in_memory=True,
         new_fingerprint=secrets.token_hex(8),
     )
-
-
-def tokens_per_batch(layers: int, heads: int, longest: int) -> int:
-    """Largest number of tokens, padding counted, in a batch: :data:`TOKENS_PER_BATCH`, on a GPU what its memory allows.
-
-    Args:
-        layers, heads: of the model.
-        longest: wordpieces of the longest input.
-
-    Raises:
-        ValueError: the GPU's memory does not allow one such input.
-    """
-    if device().type != "cuda":
-        return TOKENS_PER_BATCH
-    # What is free just now would decide on last digits.
-    memory = torch.cuda.get_device_properties(0).total_memory
-    # One token takes at most, of every model, maps of all layers in float32, and of one layer three
-    # times more in float64: masked, beside those of the other models, and multiplied.
-    each = _MODELS * heads * longest * (4 * layers + 3 * 8)
-    tokens = int(_SHARE * memory / each)
-    if tokens < longest:
-        raise ValueError(
-            f"an input of {longest} wordpieces takes {longest * each / 2**30:.1f} GiB beside the models, and of this"
-            f" GPU's {memory / 2**30:.1f} GiB {_SHARE:.0%} are for that; choose BERTOLOGY_DEVICE=cpu"
-        )
-    return tokens
 
 
 def batches_of(

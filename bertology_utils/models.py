@@ -160,28 +160,15 @@ def _last_layer(model: PreTrainedModel) -> torch.nn.Linear | None:
     return linear[-1] if linear else None
 
 
-def pinned(source: ModelSource) -> tuple[ModelSource, tuple[int, int]]:
-    """The source with a branch resolved to its present commit, and the model's (layers, heads).
+def pinned(source: ModelSource) -> ModelSource:
+    """The source with a branch of the Hub resolved to its present commit; raises as :func:`load_classifier`."""
+    if source.is_local:
+        return source
+    from huggingface_hub import hf_hub_download
 
-    Asks for the configuration only, so that a wrong name fails early.
-
-    Raises:
-        ValueError: the model has no layers and heads of BERT's kind.
-        ConnectionError: it cannot be fetched from the Hub.
-    """
-    config = load_config(source)
-    layers = getattr(config, "num_hidden_layers", None)
-    heads = getattr(config, "num_attention_heads", None)
-    if not (isinstance(layers, int) and isinstance(heads, int)):
-        what = f"model {source.name!r} ({config.model_type})"
-        raise ValueError(f"{what} has no layers of attention heads of BERT's kind")
-    if not source.is_local:
-        from huggingface_hub import hf_hub_download
-
-        with _hub_errors(source):  # a snapshot's folder is named by its commit, also offline
-            path = hf_hub_download(source.location, "config.json", revision=source.revision)
-        source = replace(source, revision=Path(path).parent.name)
-    return source, (layers, heads)
+    with _hub_errors(source):  # a snapshot's folder is named by its commit, also offline
+        path = hf_hub_download(source.location, "config.json", revision=source.revision)
+    return replace(source, revision=Path(path).parent.name)
 
 
 def _parsed(source: ModelSource | str) -> ModelSource:

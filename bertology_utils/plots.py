@@ -67,7 +67,7 @@ def set_style() -> None:
 
 
 def show(figure: Figure, folder: Path, name: str, alt: str) -> None:
-    """Save a figure as :func:`save` does, and show it on the page.
+    """Write ``name``.png and ``name``.pdf into ``folder``, without dates, each atomically; and show the figure on the page.
 
     Args:
         figure: of matplotlib.
@@ -77,13 +77,6 @@ def show(figure: Figure, folder: Path, name: str, alt: str) -> None:
     """
     from IPython.display import display
 
-    save(figure, folder, name)
-    display(figure, metadata={"image/png": {"alt": alt}})
-    plt.close(figure)  # or the notebook would show it once more
-
-
-def save(figure: Figure, folder: Path, name: str) -> None:
-    """Write ``name``.png and ``name``.pdf into ``folder``, without dates, each atomically."""
     dated = {"png": ["Software"], "pdf": ["CreationDate", "Creator", "Producer"]}
     for kind, entries in dated.items():
         content, metadata = io.BytesIO(), dict.fromkeys(entries)
@@ -91,6 +84,8 @@ def save(figure: Figure, folder: Path, name: str) -> None:
         write_atomically(folder / f"{name}.{kind}", content.getvalue())
         # It stands; another layout for each format would take half of the time.
         figure.set_layout_engine("none")
+    display(figure, metadata={"image/png": {"alt": alt}})
+    plt.close(figure)  # or the notebook would show it once more
 
 
 NOTHING = "not testable: one fine-tuning run only"
@@ -323,21 +318,23 @@ def token_maps(maps: Mapping[str, np.ndarray], tokens: Sequence[str], most: floa
     return figure
 
 
-def outline(
-    ax: Axes, cells: Iterable[tuple[int, int]], colour: str = "orange", **line: Any
-) -> None:
-    """Outline cells of a self-attention map, or heads of a :func:`head_map`.
+def outline(ax: Axes, cells: Iterable[tuple[int, int]], **line: Any) -> None:
+    """Outline cells of a self-attention map, in orange.
 
     Args:
         ax: matplotlib axes.
         cells: (row, column) of each, from 0. There is one outline around cells that fill a
             rectangle, else one around each.
-        colour: one of :data:`COLOURS`.
         line: other properties of matplotlib's Rectangle, such as ``linestyle``.
     """
     places = np.array(list(cells)).reshape(-1, 2)
     rectangle = len(places) and len(places) == np.prod(np.ptp(places, axis=0) + 1)
-    look = {"fill": False, "edgecolor": COLOURS[colour], "linewidth": 1.8, "clip_on": False} | line
+    look = {
+        "fill": False,
+        "edgecolor": COLOURS["orange"],
+        "linewidth": 1.8,
+        "clip_on": False,
+    } | line
     for part in [places] if rectangle else places[:, None]:
         y, x = part.min(axis=0) - 0.5
         height, width = np.ptp(part, axis=0) + 1

@@ -11,15 +11,13 @@ import numpy as np
 from .common import one_of
 
 PANELS = ("framenet", "[SEP]", "[CLS]")
-READING_ERROR = 0.02  # of one cell, about
 
 
 @cache
 def published_panel(name: str) -> np.ndarray:
     """A heatmap of the pre-trained bert-base-uncased from the paper's published notebook, shape (12, 12).
 
-    The notebook is in the repository text-machine-lab/dark-secrets-of-BERT; values are good to
-    about :data:`READING_ERROR`.
+    The notebook is in the repository text-machine-lab/dark-secrets-of-BERT; a value is good to about 0.02.
 
     Args:
         name: "framenet": mean of the largest weight along a link over 473 sentences (§4.2, Fig 3);

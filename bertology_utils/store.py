@@ -48,10 +48,10 @@ class Measurement:
         function: of a study, a task, a run, a slice of the rows, and options; returns a Dataset.
         rows: the study's entry that says how many rows it takes; or, by an option's value, another
             entry.
-        version: raised when the meaning of what it returns changes.
-        block: rows between two points from which it can go on; :data:`WHOLE` for one that does not.
         passes: how many forward passes of one example it takes, of (layers, heads); for the
             estimate of hours.
+        version: raised when the meaning of what it returns changes.
+        block: rows between two points from which it can go on; :data:`WHOLE` for one that does not.
         pairs: whether it is of tasks with two sentences only.
         of: what its rows are: those of a "task", or sentences of the "treebank" or of "framenet".
             The latter two need no fine-tuning: the function takes a study, a slice and options.
@@ -62,9 +62,9 @@ class Measurement:
 
     function: Callable[..., xr.Dataset]
     rows: str | dict[str, str]
-    version: int
-    block: int
     passes: Callable[[int, int], float]
+    version: int = 1
+    block: int = 100
     pairs: bool = False
     of: str = "task"
     annotated: bool = False
@@ -116,9 +116,9 @@ class Measurement:
         rows = self.count(study, task, **options)
         own = {"rows": rows, "version": self.version, **self.options(options)}
         if self.of != "task":
-            return study.deciding_sentences(self.of) | own
+            return study.settings.deciding_sentences(self.of) | own
         words = {"annotation": study.settings.annotation} if self.annotated else {}
-        return study.deciding(task) | words | {"run": run} | own
+        return study.settings.deciding(get_task(task)) | words | {"run": run} | own
 
     def path(self, study: Study, task: str, run: int, **options: Any) -> Path:
         """The file that keeps it."""
@@ -150,41 +150,35 @@ class Measurement:
         parts = cache_folder() / "parts" / f"{study.name}-{self.name}-{key_digest(key)[:16]}"
         with locked(parts, why=f"{path.name} is measured in parts"):
             if not path.exists():  # another process may have made it meanwhile
-                self._measure(study, task, run, options, asked, weights, path, parts)
+                whole = self._in_blocks(study, task, run, parts, asked["rows"], options)
+                attributes = {
+                    "settings": json.dumps(asked, sort_keys=True),
+                    "device": f"{device_name()}, {platform.system()}",
+                    "versions": json.dumps({n: version(n.replace("_", "-")) for n in LIBRARIES}),
+                    "classifier": weights,
+                    "description": (inspect.getdoc(self.function) or "").split("\n")[0],
+                }
+                write(path, whole.assign_attrs(attributes))
+                shutil.rmtree(parts, ignore_errors=True)  # it is whole
         return load(path, asked, self._command(study, task))
 
-    def _measure(
-        self,
-        study: Study,
-        task: str,
-        run: int,
-        options: dict[str, Any],
-        asked: dict[str, Any],
-        weights: str,
-        path: Path,
-        parts: Path,
-    ) -> None:
-        count, made = study.size(task, asked["rows"], **self.options(options)), []
+    def _in_blocks(
+        self, study: Study, task: str, run: int, parts: Path, rows: int, given: dict[str, Any]
+    ) -> xr.Dataset:
+        """All rows, of blocks that are kept in a folder; with the seconds that they took."""
+        options, made = self.options(given), []
+        case = (study, task, run) if self.of == "task" else (study,)
+        count = study.size(task, rows, **options)
         for start in range(0, count, self.block):
             stop = min(start + self.block, count)
             part = parts / f"{start:06}-{stop:06}.nc"
             if not part.exists():
                 begun = time.monotonic()
-                case = (study, task, run) if self.of == "task" else (study,)
-                one = self.function(*case, slice(start, stop), **self.options(options))
+                one = self.function(*case, slice(start, stop), **options)
                 write(part, one.assign_attrs(seconds=time.monotonic() - begun))
             made.append(xr.load_dataset(part, engine="h5netcdf"))
         whole = xr.concat(made, self.axis, data_vars="minimal", coords="minimal", compat="override")
-        attributes = {
-            "settings": json.dumps(asked, sort_keys=True),
-            "seconds": round(sum(one.attrs["seconds"] for one in made)),
-            "device": f"{device_name()}, {platform.system()}",
-            "versions": json.dumps({name: version(name.replace("_", "-")) for name in LIBRARIES}),
-            "classifier": weights,
-            "description": (inspect.getdoc(self.function) or "").split("\n")[0],
-        }
-        write(path, whole.assign_attrs(attributes))
-        shutil.rmtree(parts, ignore_errors=True)  # it is whole
+        return whole.assign_attrs(seconds=round(sum(one.attrs["seconds"] for one in made)))
 
     def _command(self, study: Study, task: str) -> str:
         if not study.settings.is_kept:
@@ -198,19 +192,10 @@ def _named(module: str, name: str) -> Any:
 
 
 def measured(
-    rows: str | dict[str, str],
-    passes: Callable[[int, int], float],
-    version: int = 1,
-    block: int = 100,
-    pairs: bool = False,
-    of: str = "task",
-    annotated: bool = False,
-    axis: str = "example",
+    rows: str | dict[str, str], passes: Callable[[int, int], float], **others: Any
 ) -> Callable[[Callable[..., xr.Dataset]], Measurement]:
     """Make a function a :class:`Measurement`, with these attributes."""
-    return lambda function: Measurement(
-        function, rows, version, block, passes, pairs, of, annotated, axis
-    )
+    return lambda function: Measurement(function, rows, passes, **others)
 
 
 def load(path: Path, asked: dict[str, Any], command: str) -> xr.Dataset:
@@ -239,8 +224,13 @@ def write(path: Path, values: xr.Dataset) -> None:
     """Write a Dataset so that a reader sees the old file or the whole new one: 16-bit floats, bits as bytes, packed.
 
     Raises:
+        ValueError: an axis has the name of an argument of xarray's ``sel``.
         OSError: no room, or no right to write there, in words.
     """
+    if taken := sorted(map(str, {"method", "tolerance", "drop"} & set(values.dims))):
+        raise ValueError(
+            f"an axis is named {taken[0]}, as an argument of sel is; name it otherwise"
+        )
     small = {
         name: one.astype(np.float16) if one.dtype.kind == "f" else one
         for name, one in values.items()

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .batches import Batch
     from .claims import Claims
     from .finetune import Training
-    from .framenet import FrameSentence
+    from .framenet import FrameSentence, Release
     from .pruning import Cut
     from .settings import ModelSource
     from .store import Measurement
@@ -122,14 +122,6 @@ class Study:
         if task in ("treebank", "framenet"):
             return int(getattr(self.settings, entry))
         return self.settings.of_task(entry, get_task(task))
-
-    def deciding(self, task: str) -> dict[str, Any]:
-        """All entries that decide what is measured of a task, but for numbers of rows."""
-        return self.settings.deciding(get_task(task))
-
-    def deciding_sentences(self, of: str) -> dict[str, Any]:
-        """The same of what is measured on sentences of the "treebank" or of "framenet"."""
-        return self.settings.deciding_sentences(of)
 
     def runs(self, task: str) -> list[int]:
         """Numbers of a task's fine-tuning runs, from 1; without those that learned nothing."""
@@ -268,11 +260,17 @@ class Study:
         """Sentences of the treebank in a fixed random order, among their wordpieces; a number of the first ones, or a slice."""
         return self._treebank[_slice(part)]
 
+    @cached_property
+    def _release(self) -> Release:
+        from .framenet import load_release
+
+        return load_release(self._place("framenet"))
+
     @lru_cache  # noqa: B019 - as above
     def _frames(self, rules: str) -> list[FrameSentence]:
-        from .framenet import RULES, extract, load_release
+        from .framenet import RULES, extract
 
-        kept = extract(load_release(self._place("framenet")), RULES[rules])
+        kept = extract(self._release, RULES[rules])
         order = np.random.default_rng(self.settings.seed).permutation(len(kept))
         return [kept[at] for at in order]
 
@@ -296,8 +294,7 @@ class Study:
         from .models import pinned
         from .settings import parse_model
 
-        source = parse_model(self.settings.model)
-        return source if source.is_local else pinned(source)[0]
+        return pinned(parse_model(self.settings.model))
 
     @cached_property
     def tokenizer(self) -> PreTrainedTokenizerFast:
@@ -377,8 +374,7 @@ class Study:
             source = ModelSource(before[0], str(begun)) if before else training.source
             train(replace(training, source=source), target, scratch)
 
-        folder: Path = artefact("classifiers", key, fill)
-        return folder
+        return artefact("classifiers", key, fill)
 
     def _before(self, task: str, run: int) -> tuple[str, int] | None:
         """The task and run with whose encoder a run begins; there may be fewer of them, which then take turns."""

@@ -531,7 +531,7 @@ def scores_of_runs(root: Path) -> list[Run]:
 def papers_score(task: str) -> float:
     """The score of the paper's fine-tuned BERT in the metric that we compute."""
     one = get_task(task)
-    return one.table1.finetuned[one.metrics.index("accuracy") if "accuracy" in one.metrics else 0]
+    return one.paper[one.metrics.index("accuracy") if "accuracy" in one.metrics else 0]
 
 
 def runs(root: Path, _: str) -> list[str]:

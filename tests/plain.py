@@ -136,7 +136,7 @@ def to_previous(length):
 
 
 def word(form, upos, head, deprel):
-    return Word(form, form, 0, 0, upos, head, deprel)
+    return Word(form, 0, 0, upos, head, deprel)
 
 
 def by_pattern(pattern, **classes):
@@ -144,9 +144,7 @@ def by_pattern(pattern, **classes):
 
     def sentence(text):
         spans = [(found[0], *found.span()) for found in re.finditer(pattern, text)]
-        words = (
-            Word(form, form, *span, classes.get(form, "NOUN"), -1, "dep") for form, *span in spans
-        )
+        words = (Word(form, *span, classes.get(form, "NOUN"), -1, "dep") for form, *span in spans)
         return Sentence(text, tuple(words))
 
     def annotate(texts):

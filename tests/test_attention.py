@@ -3,7 +3,6 @@
 import copy
 import functools
 from contextlib import nullcontext
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -371,36 +370,6 @@ def test_a_tokenizer_that_has_special_tokens_and_does_not_insert_them_is_refused
 def test_one_text_is_a_list_of_one(tokenizer):
     (one,), (several,) = batches_of("it rains", tokenizer), batches_of(["it rains"], tokenizer)
     assert torch.equal(one.inputs["input_ids"], several.inputs["input_ids"])
-
-
-@pytest.fixture
-def gpu_of(monkeypatch):
-    """A call that makes a GPU of so many GiB seen; no tensor can be made on it."""
-
-    def of(gibibytes):
-        monkeypatch.setattr(batches, "device", lambda: torch.device("cuda"))
-        properties = SimpleNamespace(total_memory=gibibytes * 2**30)
-        monkeypatch.setattr("torch.cuda.get_device_properties", lambda _: properties)
-
-    return of
-
-
-def test_a_gpu_takes_batches_as_large_as_its_memory_allows(gpu_of):
-    assert batches.tokens_per_batch(12, 12, 128) == batches.TOKENS_PER_BATCH, "on a CPU as ever"
-    found = {}
-    for gibibytes in (1, 16, 140):
-        gpu_of(gibibytes)
-        found[gibibytes] = batches.tokens_per_batch(12, 12, 128)
-        of_token = 8 * 12 * 128 * (4 * 12 + 3 * 8)  # bytes, of eight models
-        assert found[gibibytes] * of_token <= gibibytes * 2**29
-    assert found[16] > 2 * batches.TOKENS_PER_BATCH > found[1] and found[140] > 8 * found[16]
-
-
-def test_a_gpu_too_small_for_one_input_is_refused_in_words(gpu_of):
-    gpu_of(0.1)
-    told = r"an input of 512 wordpieces takes 1.7 GiB .* this GPU's 0.1 GiB .* BERTOLOGY_DEVICE=cpu"
-    with pytest.raises(ValueError, match=told):
-        batches.tokens_per_batch(12, 12, 512)
 
 
 @pytest.mark.parametrize("shown", ["weight", "norm"])

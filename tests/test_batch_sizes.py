@@ -92,7 +92,6 @@ def of_inputs(study):
         "received": Received(),
         "flow": Flow(special),
         "flow by norm": ByNorm(Flow(special)),
-        "flow with exchanged lengths": ByNorm(Flow(special), exchange=1),
         "strongest cells": StrongestCells([[np.array([[0, 1], [2, 1]])]] * len(inputs)),
         "beyond words": BeyondWords(
             [[np.array([[1, 2], [2, 1]])]] * len(inputs),

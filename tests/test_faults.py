@@ -1,7 +1,6 @@
 """Faults provoked: what happens, and that nothing is lost. The table of docs/faults.md names these tests and others."""
 
 import errno
-import os
 import re
 import shutil
 import signal
@@ -100,11 +99,11 @@ import matplotlib
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
 from bertology_utils import cache
-from bertology_utils.plots import save
+from bertology_utils.plots import show
 disk = Path(sys.argv[1])
 cache.write_atomically(disk / "results.json", b"whole")
 figure = plt.figure()
-save(figure, disk, "picture")
+show(figure, disk, "picture", "nothing")
 before = {path.name: path.read_bytes() for path in disk.iterdir()}
 assert sorted(before) == ["picture.pdf", "picture.png", "results.json"]
 ax = figure.add_axes((0, 0, 1, 1))
@@ -120,7 +119,7 @@ def full(action, *arguments):
     else:
         raise AssertionError("it fitted")
 full(cache.write_atomically, disk / "results.json", bytes(400_000))
-full(save, figure, disk, "picture")
+full(show, figure, disk, "picture", "much")
 assert {path.name: path.read_bytes() for path in disk.iterdir()} == before
 full(cache.artefact, "things", {"a": 1}, fill)
 assert not list(disk.glob("cache/things/*/manifest.json"))
@@ -226,7 +225,6 @@ def test_an_entry_of_a_read_only_cache_is_read_and_a_damaged_one_refused(number,
     folder = cache.artefact("things", KEY, fill_with("whole"))
     closed = Mock(side_effect=OSError(number, "closed"))
     monkeypatch.setattr(FileLock, "acquire", closed)
-    monkeypatch.setattr(os, "utime", closed)
     assert cache.artefact("things", KEY, never) == folder
     (folder / "data.txt").write_text("changed")
     why = "is needed, and data.txt has changed since it was written"

@@ -151,7 +151,7 @@ def test_units_of_the_index_without_a_file_are_told(folder):
     after = read(folder)
     missing = f"{len(paths) - 5} of {len(paths)} units that luIndex.xml names have no file"
     assert after.problems == (missing,)
-    assert after.units == 5 and 0 < len(after.exemplars) < len(before.exemplars)
+    assert 0 < len(after.exemplars) < len(before.exemplars)
 
 
 @pytest.mark.parametrize("second_comes_first", [True, False])
@@ -160,7 +160,7 @@ def test_a_unit_counts_once(folder, second_comes_first):
     second = f"{path.stem} (1).xml" if second_comes_first else "lu99999999.xml"
     shutil.copy(path, path.with_name(second))
     after = read(folder)
-    assert (after.exemplars, after.units) == (before.exemplars, before.units)
+    assert after.exemplars == before.exemplars
     (problem,) = after.problems
     assert f"is a second file of unit {path.stem.removeprefix('lu')}" in problem
 

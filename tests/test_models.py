@@ -1,7 +1,6 @@
 """Initialisations, and no tensor silently left random."""
 
 import json
-import shutil
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -146,15 +145,10 @@ def test_unknown_init_is_refused(tiny_bert):
         models.load_encoder(parse_model(str(tiny_bert)), init="zeros")
 
 
-def test_changed_weights_are_refused(tmp_path):
-    weights = tmp_path / "model.safetensors"
-    shutil.copyfile(settings.embedded_folder() / "model.safetensors", weights)
-    assert settings.verified(weights) == tmp_path
-    content = bytearray(weights.read_bytes())
-    content[1_000_000] ^= 1
-    weights.write_bytes(content)
+def test_changed_weights_are_refused(monkeypatch):
+    monkeypatch.setattr(settings, "SHA256", "0" * 64)
     with pytest.raises(ValueError, match="refusing model.safetensors"):
-        settings.verified(weights)
+        settings.embedded_folder()
 
 
 def one_batch(tokenizer, text="It rains today."):

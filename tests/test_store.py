@@ -627,3 +627,8 @@ def test_two_processes_measure_it_once(tiny_classifier):
     outs = [one.communicate(timeout=120)[0].splitlines() for one in both]
     assert {out[-1] for out in outs} == {str(list(range(12)))}
     assert sorted(len(out) for out in outs) == [1, 7], "one made all six blocks, the other none"
+
+
+def test_an_axis_cannot_have_the_name_of_an_argument_of_sel(tmp_path):
+    with pytest.raises(ValueError, match="an axis is named method"):
+        store.write(tmp_path / "one.nc", xr.Dataset({"a": ("method", [1.0])}))
