@@ -8,9 +8,7 @@ map for every input, and fine-tuning changes few heads, so a head's maps are alw
 on one core.
 """
 
-import json
 import sys
-from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
@@ -24,7 +22,6 @@ from bertology_utils.patterns import (
     PATTERNS,
     SHORTEST,
     WEIGHTS,
-    Design,
     PatternCNN,
     as_tensors,
     classify,
@@ -33,7 +30,7 @@ from bertology_utils.patterns import (
     pictures,
 )
 
-BATCH, RATE, SEED, DESIGN = 32, 2e-3, 1, Design()
+BATCH, RATE, SEED, EPOCHS = 32, 2e-3, 1, 60
 
 
 def main():
@@ -41,8 +38,7 @@ def main():
     labelled = load_maps()
     maps, patterns = pictures(labelled), indices(labelled["pattern"])
     network = train(maps, patterns)
-    card = {"design": json.dumps(asdict(network.design))}
-    safetensors.torch.save_file(network.state_dict(), WEIGHTS, card)
+    safetensors.torch.save_file(network.state_dict(), WEIGHTS)
     called = np.full(len(maps), -1)
     for fold in sorted(set(labelled["fold"])):
         held_out = np.flatnonzero(labelled["fold"] == fold)
@@ -58,14 +54,14 @@ def main():
         table.to_csv(path, index=False)
 
 
-def train(maps, patterns, design=DESIGN, seed=SEED):
+def train(maps, patterns, seed=SEED):
     """A network trained on labelled maps, in evaluation mode; on one core somewhat less than a minute for 500 maps.
 
     The seed is that of its first weights, the order of the maps, their random changes, and dropout.
     """
     rng, targets = np.random.default_rng(seed), torch.from_numpy(patterns.astype(np.int64))
     torch.manual_seed(seed)
-    network = PatternCNN(design)
+    network = PatternCNN()
     for layer in network.layers:
         if isinstance(layer, nn.Conv2d):  # else eight layers with ReLU hardly start to learn
             nn.init.kaiming_normal_(layer.weight)
@@ -73,9 +69,9 @@ def train(maps, patterns, design=DESIGN, seed=SEED):
     per_pass = -(-len(maps) // BATCH)
     optimizer = torch.optim.AdamW(network.parameters(), lr=RATE, weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, RATE, total_steps=design.epochs * per_pass
+        optimizer, RATE, total_steps=EPOCHS * per_pass
     )
-    for _ in range(design.epochs):
+    for _ in range(EPOCHS):
         for rows in np.array_split(rng.permutation(len(maps)), per_pass):
             changed = [as_tensors(*augmented(maps[row], rng)) for row in rows]
             images = torch.cat([network.inputs(one.float(), at) for one, at in changed])

@@ -93,8 +93,11 @@ def artefact(
             return verified(folder)
         except (ValueError, FileNotFoundError) as error:
             if folder.exists():
+                # Renamed onto an empty folder, so that a kill leaves no half of it under its name.
+                aside = Path(tempfile.mkdtemp(prefix=f"{folder.name}.damaged-", dir=folder.parent))
+                folder.rename(aside)
                 warning = "cache entry %s is damaged (%s); set aside as %s and computed again"
-                logger.warning(warning, folder.name, error, _set_aside(folder).name)
+                logger.warning(warning, folder.name, error, aside.name)
         scratch = folder.with_name(f"{folder.name}.unfinished")
         target = scratch / "result"
         shutil.rmtree(target, ignore_errors=True)  # what a killed process left of it
@@ -105,13 +108,6 @@ def artefact(
         os.replace(target, folder)
         shutil.rmtree(scratch, ignore_errors=True)  # the entry is whole
         return folder
-
-
-def _set_aside(folder: Path) -> Path:
-    """Rename an entry, so that a kill leaves no half of it under its name."""
-    name = folder.name.split(".")[0]
-    aside = Path(tempfile.mkdtemp(prefix=f"{name}.damaged-", dir=folder.parent))
-    return folder.rename(aside)  # onto an empty folder
 
 
 def checksum(path: Path, algorithm: Any = xxhash.xxh3_128) -> str:
@@ -173,31 +169,27 @@ def write_atomically(path: Path, content: bytes) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def not_writable(why: str) -> str:
-    """Message for a cache that cannot be written to, with what to do.
-
-    Args:
-        why: what would have to be written.
-    """
-    return (
-        f"the cache folder {cache_folder()} cannot be written to: {why}. Make it writable, or name another folder in"
-        f" {CACHE_VARIABLE}; a copy of this one has what is finished"
-    )
-
-
 # Locks
 
 
 @contextlib.contextmanager
 def locked(folder: Path, why: str) -> Iterator[None]:
-    """Hold an entry's lock; its file goes when the work is done. After a failure it stays, as unfinished work does."""
+    """Hold an entry's lock; its file goes when the work is done. After a failure it stays, as unfinished work does.
+
+    ``why`` says what would have to be written, in the message about a cache that cannot be.
+    """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         # Where a file system has no locks, filelock takes the file's existence for one, and warns.
         lock = FileLock(folder.with_name(f"{folder.name.split('.')[0]}.lock"))
         held = lock.acquire()
     except OSError as error:
-        raise PermissionError(not_writable(why)) if is_closed(error) else error from None
+        if not is_closed(error):
+            raise
+        raise PermissionError(
+            f"the cache folder {cache_folder()} cannot be written to: {why}. Make it writable, or name another folder in"
+            f" {CACHE_VARIABLE}; a copy of this one has what is finished"
+        ) from None
     with held:
         yield
         with contextlib.suppress(OSError):

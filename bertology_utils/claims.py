@@ -94,7 +94,11 @@ class Claims:
     def table(self) -> pd.DataFrame:
         """The claims with every task's number, and what the other studies on file say."""
         self.study.keep("claims", self.rows)
-        others = {name: self._of(name) for name in OTHERS if name != self.study.name}
+        others = {}
+        for name in OTHERS:
+            path = self.study.committed(name)
+            if name != self.study.name and path.exists():
+                others[name] = json.loads(path.read_text(encoding="utf-8")).get("claims", {})
         # Before the other studies, even those that the first claim does not have.
         tasks = dict.fromkeys(task for row in self.rows.values() for task in row["tasks"])
         lines = []
@@ -111,12 +115,6 @@ class Claims:
                     line[OTHERS[name]] = _beside(rows[text]) if text in rows else ""
             lines.append(line)
         return pd.DataFrame(lines).set_index("claim").fillna("")
-
-    def _of(self, study: str) -> dict[str, Any]:
-        path = self.study.committed(study)
-        return (
-            json.loads(path.read_text(encoding="utf-8")).get("claims", {}) if path.exists() else {}
-        )
 
 
 def _shown(value: float, form: str) -> str:

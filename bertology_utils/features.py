@@ -16,7 +16,6 @@ from .words import LINGUISTIC, MARKS, AnnotatedInput, is_punctuation, mask, toke
 
 # Of all attention, in this order: a token that is two of these counts as the first.
 DESTINATIONS = ("[CLS]", "[SEP]", "punctuation", "previous", "self", "next", "all else")
-NEIGHBOURS = {"previous": -1, "self": 0, "next": 1}
 PLACES_PER_DECADE = 5  # so many positions weigh as much as a factor of ten in frequency
 
 
@@ -79,21 +78,6 @@ def stripes(columns: np.ndarray, thresholds: Sequence[float]) -> np.ndarray:
         Booleans of shape (thresholds, layers, heads, tokens).
     """
     return columns > np.reshape(thresholds, (-1, 1, 1, 1)) / columns.shape[2]
-
-
-def side_by_side(masks: Sequence[np.ndarray], batch: Batch) -> torch.Tensor:
-    """Masks of a batch's examples, laid on their real tokens: shape (examples, kinds, tokens), False at padding.
-
-    Args:
-        masks: per example of the data, shape (kinds, wordpieces).
-        batch: the inputs.
-    """
-    examples, tokens = batch.mask.shape
-    kinds = len(masks[batch.index[0]])
-    together = torch.zeros(examples, kinds, tokens, dtype=torch.bool, device="cpu")
-    for row, (index, real) in enumerate(zip(batch.index, batch.mask.cpu(), strict=True)):
-        together[row, :, real] = torch.from_numpy(masks[index])
-    return together.to(batch.mask.device)
 
 
 def match(inputs: Sequence[AnnotatedInput], seed: int) -> list[np.ndarray]:
@@ -167,8 +151,12 @@ class Flow:
         self._now = torch.empty(0)
 
     def start(self, batch: Batch) -> None:
-        """Lay the batch's marks side by side: shape (examples, 3, tokens)."""
-        self._now = side_by_side(self._marks, batch).float()
+        """Lay the batch's marks side by side: shape (examples, 3, tokens), 0 at padding."""
+        examples, tokens = batch.mask.shape
+        together = torch.zeros(examples, 3, tokens, dtype=torch.float32, device="cpu")
+        for row, (index, real) in enumerate(zip(batch.index, batch.mask.cpu(), strict=True)):
+            together[row, :, real] = torch.from_numpy(self._marks[index]).float()
+        self._now = together.to(batch.mask.device)
         self._rows |= {index: [] for index in batch.index}
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
@@ -176,7 +164,7 @@ class Flow:
         to_marks = torch.einsum("ehk,emk->ehm", received(maps, batch), self._now.to(maps.dtype))
         other = 1 - self._now.amax(dim=1)  # (examples, tokens): words
         neighbours, words = [], []
-        for offset in NEIGHBOURS.values():
+        for offset in (-1, 0, 1):  # the previous token, itself, the next
             # (examples, heads, queries that have this neighbour)
             weights = torch.diagonal(maps, offset, dim1=2, dim2=3)
             real = batch.mask[:, max(0, -offset) : maps.shape[2] - max(0, offset)]

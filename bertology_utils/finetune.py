@@ -104,7 +104,11 @@ def train(training: Training, target: Path, scratch: Path) -> None:
         if training.cut:  # on its device: moving the model may give it new parameters
             training.cut.apply(model)
         trainer.train(resume_from_checkpoint=last_whole_checkpoint(scratch))
-    _check_finite(model, training.name)
+    if broken := [name for name, one in model.named_parameters() if not one.isfinite().all()]:
+        named = ", ".join(broken[:3])
+        raise FloatingPointError(
+            f"{training.name}: training left NaN or infinite values in {named}"
+        )
     model.save_pretrained(target, safe_serialization=True)
     tokenizer.save_pretrained(target)
 
@@ -182,14 +186,6 @@ def _arguments(training: Training, rows: int, scratch: Path) -> TrainingArgument
     # Several GPUs would share each batch, and sums would round otherwise.
     arguments._n_gpu = min(1, arguments.n_gpu)
     return arguments
-
-
-def _check_finite(model: PreTrainedModel, name: str) -> None:
-    broken = [part for part, values in model.named_parameters() if not values.isfinite().all()]
-    if broken:
-        raise FloatingPointError(
-            f"{name}: training left NaN or infinite values in {', '.join(broken[:3])}"
-        )
 
 
 def last_whole_checkpoint(scratch: Path) -> str | None:

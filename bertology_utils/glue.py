@@ -155,22 +155,9 @@ def output_order(
     return list(next((order for order in orders if order), ids))
 
 
-@dataclass(frozen=True)
-class DataSource:
-    """A parsed ``data`` parameter.
-
-    Attributes:
-        kind: "embedded", "hub" or "folder".
-        path: the folder, for kind "folder".
-    """
-
-    kind: str
-    path: Path | None = None
-
-
-def check_split(task: Task, split: str, source: DataSource) -> None:
+def check_split(task: Task, split: str, folder: Path) -> None:
     """Refuse a split of a folder that cannot be trained on or measured; raises as :func:`load_rows`."""
-    path = _file(task, split, source)
+    path = _file(task, split, folder)
     labels = read_table(task, path)["label"]
     if split == "train":
         check_labels(f"{path}: {task.title}", labels)
@@ -188,10 +175,9 @@ def check_labels(what: str, labels: Sequence[float]) -> None:
         raise ValueError(f"{what}: all {len(labels)} training rows {one}")
 
 
-def _file(task: Task, split: str, source: DataSource) -> Path:
+def _file(task: Task, split: str, folder: Path) -> Path:
     """The file of a split, plain or packed; where there is none, the message lists what is there."""
-    assert source.path is not None  # of kind "folder"
-    path = source.path / task.folder / ("train.tsv" if split == "train" else task.dev_file)
+    path = folder / task.folder / ("train.tsv" if split == "train" else task.dev_file)
     for file in (path, path.with_name(f"{path.name}.gz")):
         if file.is_file():
             return file
@@ -267,13 +253,13 @@ def schema(task: Task) -> datasets.Features:
     return datasets.Features({**dict.fromkeys(task.fields, text), "label": label, "idx": number})
 
 
-def load_rows(task: Task, split: str, source: DataSource) -> Dataset:
+def load_rows(task: Task, split: str, folder: Path | None) -> Dataset:
     """Rows of one split of one task.
 
     Args:
         task: the task.
         split: "train" or "dev".
-        source: where from.
+        folder: in GLUE's own layout; None for the Hub.
 
     Returns:
         A Dataset with the columns of :func:`schema`.
@@ -286,8 +272,7 @@ def load_rows(task: Task, split: str, source: DataSource) -> Dataset:
     import datasets
 
     one_of("split", split, ("train", "dev"))
-    if source.kind != "hub":
-        folder = source if source.kind == "folder" else DataSource("folder", EMBEDDED)
+    if folder is not None:
         table = read_table(task, _file(task, split, folder))
         return datasets.Dataset.from_dict(table, features=schema(task))
     revision, part = HUB_REVISIONS[HUB_GLUE], "train" if split == "train" else task.dev_split

@@ -406,8 +406,13 @@ def attention_hooks(
             context.layer = 0
 
     def end(called: nn.Module, *_: object) -> None:
-        if called is base and context in _opened_here.get():
-            _check_layers(model, context.layer, layers)
+        here = called is base and context in _opened_here.get()
+        if here and context.layer != layers:
+            raise ValueError(
+                f"{type(model).__name__} showed attention maps of {context.layer} layers where its configuration has"
+                f" {layers}, so that layers cannot be numbered; models with a decoder, or several layers in one, are not"
+                " measured"
+            )
 
     hooks = [base.register_forward_pre_hook(begin), base.register_forward_hook(end)]
     _opened_here.set((*_opened_here.get(), context))
@@ -423,17 +428,20 @@ def attention_hooks(
                 model.set_attn_implementation(before)
 
 
-def _check_layers(model: PreTrainedModel, seen: int, expected: int) -> None:
-    if seen != expected:
-        raise ValueError(
-            f"{type(model).__name__} showed attention maps of {seen} layers where its configuration has {expected},"
-            " so that layers cannot be numbered; models with a decoder, or several layers in one, are not measured"
-        )
-
-
 def is_edited(model: PreTrainedModel) -> bool:
     """True within a context that changes the model's maps or its heads' outputs, such as one that disables heads."""
     return any(one.edit_maps or one.edit_outputs for one in _in_force(model.modules()))
+
+
+def layers_of(model: PreTrainedModel) -> Any:  # torch knows a list of modules, and no names in them
+    """The encoder's layers; raises ValueError for a model that is not laid out as BERT."""
+    layers = getattr(getattr(model.base_model, "encoder", None), "layer", None)
+    if layers is None or not hasattr(layers[0].attention, "self"):
+        raise ValueError(
+            f"the layers of {type(model).__name__} are not laid out as BERT's, so that single heads of theirs are not"
+            " reached here; BERT, RoBERTa and ELECTRA are, and attention_maps reads the maps of any other"
+        )
+    return layers
 
 
 def head_weights(
@@ -456,14 +464,8 @@ def head_weights(
     """
     check_heads(model, [(layer, head)])
     model = unwrap(model)
-    try:
-        attention = model.base_model.encoder.layer[layer].attention.self
-        parts = {name: getattr(attention, name) for name in ("query", "key", "value")}
-    except AttributeError:
-        raise ValueError(
-            f"the layers of {type(model).__name__} are not laid out as BERT's, so its heads cannot be computed by hand"
-            " here; BERT, RoBERTa and ELECTRA can, and attention_maps reads the maps of any other"
-        ) from None
+    attention = layers_of(model)[layer].attention.self
+    parts = {name: getattr(attention, name) for name in ("query", "key", "value")}
     size = parts["query"].out_features // model.config.num_attention_heads
     rows, like = slice(head * size, (head + 1) * size), torch.empty(0, device=device_of(model))
     whole = {name: weight_and_bias(linear, like) for name, linear in parts.items()}

@@ -7,16 +7,14 @@ regression on eleven statistics of a map and a network of eight convolutional la
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from safetensors import safe_open
+from safetensors.torch import load_file
 from torch import nn
 from torch.nn import functional
 
@@ -48,13 +46,12 @@ def load_maps() -> pd.DataFrame:
         "separators", the positions of [SEP].
     """
     import pandas as pd
-    from safetensors.numpy import load_file
 
     parts = []
     for encoder, folder in ENCODERS.items():
         weights = load_file(FOLDER / folder / "maps.safetensors")
         maps = pd.read_csv(FOLDER / folder / "labels.csv", dtype={"id": str, "separators": str})
-        singles = [weights[name].astype(np.float32) for name in maps.pop("id")]  # of half precision
+        singles = [weights[name].float().numpy() for name in maps.pop("id")]  # of half precision
         maps["weights"] = [one / one.sum(axis=1, keepdims=True) for one in singles]
         maps["separators"] = [tuple(map(int, text.split())) for text in maps["separators"]]
         parts.append(maps.drop(columns="length").assign(encoder=encoder))
@@ -139,56 +136,34 @@ def as_tensors(weights: np.ndarray, separators: np.ndarray) -> tuple[torch.Tenso
 # The network. ---
 
 
-def to_images(maps: torch.Tensor, separators: torch.Tensor | None, size: int) -> torch.Tensor:
-    """Images of one size, of maps of one length.
+def to_images(maps: torch.Tensor, size: int) -> torch.Tensor:
+    """Images of one size, of maps of one length: largest weight and mean weight, from 0 to 1.
 
     Args:
         maps: shape (maps, tokens, tokens), padding cut off.
-        separators: True at [SEP], shape (maps, tokens); None to leave them out.
         size: cells a side.
 
     Returns:
-        Shape (maps, channels, size, size), from 0 to 1: largest weight, mean weight and, unless
-        left out, the rows and columns of [SEP].
+        Shape (maps, 2, size, size).
     """
     maps = maps.unsqueeze(1)  # (maps, 1, tokens, tokens)
     pooled = functional.adaptive_max_pool2d(maps, size), functional.adaptive_avg_pool2d(maps, size)
-    channels = [(channel / channel.amax((2, 3), keepdim=True)).sqrt() for channel in pooled]
-    if separators is not None:
-        # (maps, 1, size)
-        at = functional.adaptive_max_pool1d(separators.to(maps.dtype).unsqueeze(1), size)
-        channels.append(torch.maximum(at.unsqueeze(3), at.unsqueeze(2)))  # (maps, 1, size, size)
-    return torch.cat(channels, dim=1)
+    return torch.cat([(one / one.amax((2, 3), keepdim=True)).sqrt() for one in pooled], dim=1)
 
 
-@dataclass(frozen=True)
-class Design:
-    """What is left open by "a convolutional neural network with 8 convolutional layers and ReLU".
-
-    Attributes:
-        size: the side of the picture that a map is brought to.
-        separators: whether the network sees where [SEP] stands.
-        width: channels of the first two layers; doubled after each halving of
-            the picture until four times as many.
-        epochs: passes over the labelled maps, with new augmentation each time.
-    """
-
-    size: int = 24
-    separators: bool = False
-    width: int = 16
-    epochs: int = 60
+SIZE = 24  # the side of the picture that a map is brought to
+WIDTH = 16  # channels of the first two layers; doubled after each halving until four times as many
 
 
 class PatternCNN(Classifier):
     """Images of attention maps in, one score per pattern out."""
 
-    def __init__(self, design: Design):
+    def __init__(self) -> None:
         super().__init__()
-        self.design = design
         layers: list[nn.Module] = []
-        channels = 3 if design.separators else 2
+        channels = 2
         for number, factor in enumerate((1, 1, 2, 2, 4, 4, 4, 4), start=1):
-            wide = factor * design.width
+            wide = factor * WIDTH
             layers += [nn.Conv2d(channels, wide, kernel_size=3, padding=1), nn.ReLU(inplace=True)]
             channels = wide
             if number in (2, 4, 6):
@@ -198,8 +173,7 @@ class PatternCNN(Classifier):
 
     def inputs(self, maps: torch.Tensor, separators: torch.Tensor) -> torch.Tensor:
         """Images, see :func:`to_images`; in an order of the memory that halves the time on CPUs."""
-        images = to_images(maps, separators if self.design.separators else None, self.design.size)
-        return images.contiguous(memory_format=torch.channels_last)
+        return to_images(maps, SIZE).contiguous(memory_format=torch.channels_last)
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Scores before the softmax, shape (maps, patterns), of images (maps, channels, size, size)."""
@@ -212,9 +186,8 @@ def load_network() -> PatternCNN:
 
     A new one each time: a measurement takes its own along to another device.
     """
-    with safe_open(WEIGHTS, "pt") as file:
-        network = PatternCNN(Design(**json.loads(file.metadata()["design"])))
-        network.load_state_dict({name: file.get_tensor(name) for name in file.keys()})
+    network = PatternCNN()
+    network.load_state_dict(load_file(WEIGHTS))
     return network.float().eval()  # whatever torch's default is
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from .common import Head
 from .disabling import all_heads, disabled, replacement
-from .hooks import attention_hooks, check_heads, device_of, shape_of, unwrap
+from .hooks import attention_hooks, check_heads, device_of, layers_of, shape_of, unwrap
 from .models import check, outputs_of
 
 if TYPE_CHECKING:
@@ -148,13 +148,3 @@ class Cut:
             weight = layers[layer].attention.output.dense.weight
             weight.data.mul_(mask)
             weight.register_hook(lambda gradient, mask=mask: gradient * mask)
-
-
-def layers_of(model: PreTrainedModel) -> Any:  # torch knows a list of modules, and no names in them
-    """The encoder's layers; raises ValueError for a model that is not built like BERT."""
-    layers = getattr(getattr(model.base_model, "encoder", None), "layer", None)
-    if layers is None:
-        raise ValueError(
-            f"{type(model).__name__} is not built like BERT, so its layers are not known; take one that is"
-        )
-    return layers

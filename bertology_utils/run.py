@@ -27,7 +27,6 @@ from .e5 import LAYERS
 from .framenet import check_nltk, load_release
 from .glue import check_split, get_task, parse_tasks
 from .settings import (
-    ModelSource,
     absolute,
     check_fit,
     parse_data,
@@ -242,18 +241,26 @@ def _read_all(
     kind = parse_source("annotation", settings.annotation)[0] if "annotation" in given else ""
     annotator = _annotator(settings.annotation) if kind in ("conllu", "spacy") else None
     if "treebank" in given:
-        _read_treebank(settings.treebank, model or parse_model(settings.model))
-    if "data" in notebook.parameters and data.kind == "hub" and not settings.is_kept:
+        from .dependencies import LEAST_EXAMPLES, inputs_of
+        from .models import load_tokenizer
+
+        bank = _treebank(settings.treebank, LEAST_EXAMPLES)
+        if model is None or model.is_local:  # too few may be left in the model's wordpieces
+            tokenizer = load_tokenizer(model or parse_model(settings.model))
+            inputs_of(bank, tokenizer, least=LEAST_EXAMPLES)
+    if "data" in notebook.parameters and data is None and not settings.is_kept:
         yield f"the data set {HUB_GLUE} on the Hub"
-    for task in parse_tasks(settings.tasks) if data.kind != "hub" else ():
-        if data.kind == "folder":
-            _split(task, "dev", data)
-            _split(task, "train", data)
+    for task in parse_tasks(settings.tasks) if data else ():
+        _split(task, "dev", data)
+        _split(task, "train", data)
         if annotator and kind == "conllu":
             rows = Study(settings).rows(task.title)
             annotator([text for field in task.fields for text in rows[field]])
-    if "framenet" in given:
-        yield from _read_framenet(settings.framenet)
+    if given.get("framenet") == "nltk":
+        check_nltk()
+        yield "FrameNet, which NLTK downloads if it is not there"
+    elif "framenet" in given:
+        _release(settings.framenet)
 
 
 def _try_models(settings: StudySettings, classifies: bool) -> None:
@@ -272,25 +279,6 @@ def _try_models(settings: StudySettings, classifies: bool) -> None:
     (batch,) = batches_of(["one"], study.tokenizer)
     for model in (*models, *map(study.classifier, given)):
         attention_maps(model, batch)
-
-
-def _read_treebank(place: str, model: ModelSource) -> None:
-    """Read a treebank, and cut it into the model's wordpieces if it is here; raises for too few dependencies that are left."""
-    from .dependencies import LEAST_EXAMPLES, inputs_of
-    from .models import load_tokenizer
-
-    bank = _treebank(place, LEAST_EXAMPLES)
-    if model.is_local:
-        inputs_of(bank, load_tokenizer(model), least=LEAST_EXAMPLES)
-
-
-def _read_framenet(place: str) -> Iterator[str]:
-    """Read a release; yields what NLTK would download."""
-    if place == "nltk":
-        check_nltk()
-        yield "FrameNet, which NLTK downloads if it is not there"
-    elif place != "embedded":
-        _release(place)
 
 
 # Runs. ------------------------------------------------------------------

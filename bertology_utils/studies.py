@@ -246,8 +246,8 @@ def _data(data: str, task: Task) -> str:
     """A source of rows; of a folder its last part, and what changes with the task's files."""
     from .settings import parse_data
 
-    source = parse_data(data)
-    if source.path is None:
+    folder = parse_data(data)
+    if folder is None or data == "embedded":
         return data
-    hashes = [file_sha256(file)[:8] for file in sorted((source.path / task.folder).glob("*.tsv*"))]
-    return f"folder:{source.path.name} ({' '.join(hashes)})"
+    hashes = [file_sha256(file)[:8] for file in sorted((folder / task.folder).glob("*.tsv*"))]
+    return f"folder:{folder.name} ({' '.join(hashes)})"

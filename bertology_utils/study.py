@@ -144,7 +144,7 @@ class Study:
     # Rows
 
     @cached_property
-    def _source(self) -> glue.DataSource:
+    def _source(self) -> Path | None:
         from .settings import parse_data
 
         folder = os.environ.get(GLUE_VARIABLE)

@@ -15,7 +15,7 @@ from bertology_utils import load_tokenizer
 from bertology_utils.annotation import Word
 from bertology_utils.attention import attention_maps, observe
 from bertology_utils.features import DESTINATIONS, Flow, marks, match
-from bertology_utils.glue import TASKS as GLUE
+from bertology_utils.glue import get_task
 from bertology_utils.measurements import features, in_groups
 from bertology_utils.words import (
     LINGUISTIC,
@@ -25,7 +25,7 @@ from bertology_utils.words import (
     token_types,
 )
 
-MRPC, SST2 = GLUE["mrpc"], GLUE["sst2"]
+MRPC, SST2 = get_task("mrpc"), get_task("sst2")
 NOUNS, VERBS, CLS = (TOKEN_TYPES.index(kind) for kind in ("nouns", "verbs", "[CLS]"))
 
 

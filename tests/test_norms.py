@@ -8,8 +8,7 @@ import torch
 from eight_models import NAMES, PAIRS, model_and_tokenizer
 from transformers import BertConfig, BertModel
 
-from bertology_utils import Batch, attention_maps, batches_of, observe, sweep
-from bertology_utils import attention as value_norms
+from bertology_utils import Batch, attention, attention_maps, batches_of, observe, sweep
 from bertology_utils.attention import ByNorm, vectors, weighed
 from bertology_utils.hooks import attention_hooks, head_weights
 
@@ -38,7 +37,7 @@ def case(request):
 def explicit(model, batch):
     """Every a_ij f(x_j) as a vector, and what the output projection makes of their sum: (maps by norm, largest miss)."""
     values, modules, given = [], [], {}
-    projections = value_norms.output_projections(model)
+    projections = attention.output_projections(model)
     hooks = [
         linear.register_forward_hook(
             lambda module, inputs, output: given.setdefault(id(module), []).append(output)
@@ -104,7 +103,7 @@ def test_exchanged_lengths_stay_in_their_input():
     lengths = torch.rand(3, 2, 7)
     mask = torch.tensor([[1, 1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 1, 1, 1]])
     batch = Batch({"attention_mask": mask}, [0, 1, 2])
-    found = value_norms.exchange_lengths(0, lengths, batch, seed=1)
+    found = attention.exchange_lengths(0, lengths, batch, seed=1)
     assert not torch.equal(found, lengths)
     for row, real in enumerate(batch.mask):
         torch.testing.assert_close(
@@ -126,7 +125,7 @@ def test_what_cannot_be_weighed_is_refused_in_words(monkeypatch):
             attention_maps(model, batch, "norm")
     finally:
         model.eval()
-    monkeypatch.setattr(value_norms, "_OUTPUTS", ())
+    monkeypatch.setattr(attention, "_OUTPUTS", ())
     with pytest.raises(ValueError, match="DistilBertForSequenceClassification.*cannot be named"):
         attention_maps(model, batch, "norm")
 

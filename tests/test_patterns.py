@@ -13,8 +13,6 @@ from sklearn.metrics import cohen_kappa_score, f1_score
 from sklearn.model_selection import LeaveOneGroupOut, cross_val_predict
 
 from bertology_utils import patterns
-from bertology_utils import patterns as classifiers
-from bertology_utils import patterns as labels
 from bertology_utils.attention import attention_maps, observe
 from bertology_utils.batches import make_batches, tokenize
 from bertology_utils.glue import TASKS
@@ -90,7 +88,7 @@ def test_images_keep_a_diagonal_and_a_column_at_every_length(length, size):
         ("to itself", np.eye(size, dtype=bool)),
         ("to [CLS]", np.arange(size) == np.zeros((size, 1))),
     ):
-        image = classifiers.to_images(*classifiers.as_tensors(*built[name]), size)[0]
+        image = patterns.to_images(patterns.as_tensors(*built[name])[0], size)[0]
         assert image.shape == (3, size, size) and image.min() >= 0 and image.max() <= 1
         assert (image[0][torch.tensor(at)] == 1).all()
 
@@ -119,12 +117,12 @@ def plain_statistics(weights, separators):
 
 def test_statistics_are_those_of_plain_loops_alone_and_in_a_stack():
     def statistics(*stacks):
-        return torch.stack([*classifiers.map_statistics(*stacks).values()], dim=1)
+        return torch.stack([*patterns.map_statistics(*stacks).values()], dim=1)
 
-    for picture in (*labels.pictures(load_maps()[::40]), *constructed_maps(5).values()):
-        (found,) = statistics(*classifiers.as_tensors(*picture))
+    for picture in (*patterns.pictures(load_maps()[::40]), *constructed_maps(5).values()):
+        (found,) = statistics(*patterns.as_tensors(*picture))
         np.testing.assert_allclose(found, plain_statistics(*picture), atol=2e-6)
-    single = [classifiers.as_tensors(*picture) for picture in constructed_maps(16).values()]
+    single = [patterns.as_tensors(*picture) for picture in constructed_maps(16).values()]
     stacked = statistics(*map(torch.cat, zip(*single, strict=True)))
     torch.testing.assert_close(stacked, torch.cat([statistics(*one) for one in single]))
 
@@ -132,7 +130,7 @@ def test_statistics_are_those_of_plain_loops_alone_and_in_a_stack():
 @pytest.mark.parametrize("length", [16, 32, 64, 100])
 def test_the_network_names_maps_that_are_known_by_construction(length):
     built = constructed_maps(length)
-    named = np.take(PATTERNS, classifiers.classify(load_network(), built.values()))
+    named = np.take(PATTERNS, patterns.classify(load_network(), built.values()))
     assert (named == list(EXPECTED.values())).sum() >= 5, dict(zip(built, named, strict=True))
 
 
@@ -146,15 +144,15 @@ def test_a_head_is_held_out_whole_and_the_network_answers_better_than_the_common
 
 def test_the_shipped_network_is_trained_on_the_labels_as_they_are():
     maps = load_maps()
-    named = np.take(PATTERNS, classifiers.classify(load_network(), labels.pictures(maps)))
+    named = np.take(PATTERNS, patterns.classify(load_network(), patterns.pictures(maps)))
     assert np.mean(named == maps["pattern"]) > np.mean(maps["network"] == maps["pattern"]) + 0.02
 
 
 def test_the_regression_is_one_of_scikit_learn():
     maps = load_maps()[::3]
-    statistics = patterns.statistics_of(labels.pictures(load_maps()))
+    statistics = patterns.statistics_of(patterns.pictures(load_maps()))
     model = patterns.regression().fit(statistics, load_maps()["pattern"])
-    named = np.take(PATTERNS, classifiers.classify(load_regression(), labels.pictures(maps)))
+    named = np.take(PATTERNS, patterns.classify(load_regression(), patterns.pictures(maps)))
     np.testing.assert_array_equal(named, model.predict(statistics.iloc[::3]))
     answers = cross_val_predict(
         model, statistics, load_maps()["pattern"], groups=load_maps()["fold"], cv=LeaveOneGroupOut()
@@ -196,7 +194,7 @@ def test_patterns_of_a_pass_equal_those_of_single_maps(tmp_path):
         separators = (batch.inputs["input_ids"] == separator).numpy()[0]
         for layer, maps in enumerate(attention_maps(model, batch)):
             single = [(weights.numpy(), separators) for weights in maps[0]]
-            expected = classifiers.classify(load_network(), single)
+            expected = patterns.classify(load_network(), single)
             np.testing.assert_array_equal(found[index, layer], expected)
 
 
@@ -221,7 +219,7 @@ def test_named_maps_are_those_of_single_maps(tiny_bert, tiny_classifier, tmp_pat
                         ("network", load_network()),
                     ):
                         named = found.named.sel(state=state, classifier=by, layer=layer + 1)
-                        expected = classifiers.classify(classifier, single)
+                        expected = patterns.classify(classifier, single)
                         np.testing.assert_array_equal(named.isel(example=index), expected)
 
 

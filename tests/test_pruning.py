@@ -11,9 +11,10 @@ from conftest import batches_of_rows, make_rows, random_classifier
 from bertology_utils import finetune
 from bertology_utils.disabling import disabled, replacement
 from bertology_utils.glue import TASKS
+from bertology_utils.hooks import layers_of
 from bertology_utils.measurements import bag_of_words, frozen, halves, pruned, ranking_batches
 from bertology_utils.models import load_classifier, load_tokenizer, predict_logits
-from bertology_utils.pruning import Cut, importance, layers_of, normalise_layers, removal_order
+from bertology_utils.pruning import Cut, importance, normalise_layers, removal_order
 from bertology_utils.settings import ModelSource, parse_model
 from bertology_utils.studies import Recipe
 from bertology_utils.study import Study
@@ -149,7 +150,7 @@ def test_what_cannot_be_cut_is_refused_in_words(model, cut, message):
     with pytest.raises(ValueError, match=message):
         cut.apply(model)
     model.base_model.encoder = None
-    with pytest.raises(ValueError, match="is not built like BERT"):
+    with pytest.raises(ValueError, match="not laid out as BERT"):
         cut.apply(model)
 
 
