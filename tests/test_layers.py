@@ -4,10 +4,10 @@ import pytest
 from conftest import ROOT, python
 
 # Nothing heavy: a wrong parameter is refused at once, and tables are made without them.
-CHEAP = "common cache hub glue models settings studies run annotation colab"
+CHEAP = "common cache glue models settings studies run annotation colab"
 HEAVY = {"torch", "transformers", "datasets", "spacy"}
 # torch is most of what is left here; the rest comes when a model or a data set is loaded.
-MEASURING = "frame_links sweeps drift finetune"
+MEASURING = "links sweeps finetune"
 LATE = {"transformers", "datasets", "pandas", "accelerate", "sklearn", "spacy", "torch._dynamo"}
 
 
