@@ -51,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     told = {
         "run": "run notebooks and publish their figures",
-        "check": "the same as run --dry-run",
+        "check": "check the call, read all that the notebooks read from the disk, and run nothing",
         "measure": "measure what a study's results lack",
         "list": "list the notebooks and their parameters",
     }
@@ -72,8 +72,6 @@ def _parser() -> argparse.ArgumentParser:
     add = adds["run"]
     text = "notebooks at once; 0 for one for each core, or one where there is a GPU"
     add("--jobs", type=_count, default=0, metavar="N", help=text)
-    text = "check the call, read all that the notebooks read from the disk, and run nothing"
-    add("--dry-run", action="store_true", help=text)
     for name in ("figures", "results"):
         text = f"a folder for {name} instead of the run's own"
         add(f"--{name}", type=Path, metavar="FOLDER", help=text)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,13 +67,14 @@ def load_tokenizer(source: ModelSource | str) -> PreTrainedTokenizerFast:
     raise ValueError(f"model {source.name!r} {what}")
 
 
-def check_tokens(source: ModelSource, tokenizer: PreTrainedTokenizerFast) -> None:
+@cache  # asked whenever a classifier is loaded
+def check_tokens(source: ModelSource, model: ModelSource) -> None:
     """Refuse a checkpoint whose own tokenizer, if one lies beside it, makes other tokens than the model's."""
     if any(Path(source.location).glob("tokenizer*.json")):
-        both = [
-            (one.get_vocab(), one(_PROBE).input_ids) for one in (load_tokenizer(source), tokenizer)
-        ]
-        if both[0] != both[1]:
+        theirs, ours = (
+            (one.get_vocab(), one(_PROBE).input_ids) for one in map(load_tokenizer, (source, model))
+        )
+        if theirs != ours:
             raise ValueError(
                 f"checkpoint {source.name}: its own tokenizer makes other tokens than the model's, so that it would read"
                 " other words than it was trained on; name the model that it was fine-tuned from as model"

@@ -345,7 +345,7 @@ class Study:
         given = self.settings.checkpoint.get(one.name)
         if given and start == "pre-trained" and not cut:
             check_fit(one, source := parse_model(given), self._model)
-            check_tokens(source, self.tokenizer)
+            check_tokens(source, self._model)
             model = load_classifier(source, one, "finetuned").to(device())
             if one.is_regression:
                 to_unit_scale(model, self.batches(task, SCALE_ROWS))

@@ -98,7 +98,7 @@ def test_shares_are_the_plain_ones(task):
 
 def test_a_token_that_is_two_marks_counts_once():
     """A text in which "[SEP]" is written out: a pipeline calls its bracket punctuation, the tokenizer a separator."""
-    bracket = Word("[", "[", 0, 1, "PUNCT", -1, "punct")
+    bracket = Word("[", 0, 1, "PUNCT", -1, "punct")
     sentence = PlacedSentence((bracket,), ((1,),))
     annotated = AnnotatedInput(
         (1, 2, 3), ("[CLS]", "[SEP]", "[SEP]"), (0,), (1, 2), (sentence,), (), 0

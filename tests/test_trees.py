@@ -39,7 +39,7 @@ def random_heads(rng, size):
 
 def tree_of(heads, tags=TAGS):
     rng = np.random.default_rng(len(heads))
-    return Tree.of(Word("w", "w", 0, 1, str(rng.choice(tags)), int(at), "dep") for at in heads)
+    return Tree.of(Word("w", 0, 1, str(rng.choice(tags)), int(at), "dep") for at in heads)
 
 
 def random_trees(count, seed=0):
@@ -146,7 +146,7 @@ def test_spanning_trees_are_those_of_plain_squares_one_or_many_at_once():
 def test_trees_without_punctuation_have_the_distances_of_the_whole():
     heads = [1, -1, 3, 1, 3, 4]  # of a word, root, mark, word, word, word
     tags = ["NOUN", "VERB", "PUNCT", "NOUN", "ADJ", "NOUN"]
-    words = [Word("w", "w", 0, 1, tag, at, "dep") for tag, at in zip(tags, heads, strict=True)]
+    words = [Word("w", 0, 1, tag, at, "dep") for tag, at in zip(tags, heads, strict=True)]
     tree = Tree.of(words)
     assert tree.kept.tolist() == [0, 1, 3, 4, 5] and tree.heads.tolist() == [1, -1, 1, 2, 3]
     assert tree.arcs.tolist() == [[0, 1], [2, 1], [3, 2], [4, 3]]
