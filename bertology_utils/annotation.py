@@ -172,11 +172,9 @@ def sentences_of(path: str | Path, least: int = 0) -> Treebank:
         few = f"too few dependencies ({counted})"
         none = "no sentence with dependencies (columns HEAD and DEPREL)"
         raise ValueError(
-            f"treebank={str(path)!r} has {few if labels else none}; wanted are {least} of"
-            f" {', '.join(RELATIONS)} in the labels of Universal Dependencies: give a larger treebank, or"
-            " leave treebank empty to measure on the tasks' rows"
-            + f"; of its sentences {bank.faults_in_words()}"
-            * bool(bank.faults)
+            f"treebank={str(path)!r} has {few if labels else none}; wanted are {least} of {', '.join(RELATIONS)} in the"
+            " labels of Universal Dependencies: give a larger treebank, or leave treebank empty to measure on the tasks' rows"
+            + (f"; of its sentences {bank.faults_in_words()}" if bank.faults else "")
         )
     if why := bank.lacks_tags:
         raise ValueError(f"treebank={str(path)!r}: {why}")
@@ -229,8 +227,7 @@ def _blocks(path: Path) -> Iterator[tuple[TokenList, list[int]]]:
             for token, number in zip(tokens, lines, strict=True):
                 if set(FIELDS) - set(token):
                     raise ValueError(
-                        f"{path} is not a CoNLL-U file: line {number} lacks a column; wanted:"
-                        f" {', '.join(FIELDS)}"
+                        f"{path} is not a CoNLL-U file: line {number} lacks a column; wanted: {', '.join(FIELDS)}"
                     )
             if tokens:
                 empty = False
@@ -347,10 +344,8 @@ def _stored(name: str, texts: dict[str, Annotated], faults: str = "") -> Annotat
             if text and text not in texts:
                 raise ValueError(
                     f"{name} has no annotation of {text[:80]!r}{f' (of its sentences {faults})' if faults else ''};"
-                    " annotation='spacy:NAME' annotates any text with a spaCy pipeline,"
-                    " annotation='conllu:PATH' takes a CoNLL-U file in which it stands, and"
-                    " treebank='PATH' has notebook 8 measure dependencies on a CoNLL-U file's"
-                    " own sentences"
+                    " annotation='spacy:NAME' annotates any text, annotation='conllu:PATH' takes a file in which it stands, and"
+                    " treebank='PATH' has notebook 8 measure dependencies on a file's own sentences"
                 )
         return [texts[text] if text else () for text in wanted]
 
@@ -365,8 +360,7 @@ def _pipeline(place: str) -> Annotator:
         nlp = spacy.load(place, exclude=["ner", "lemmatizer", "textcat"])
     except OSError:
         raise FileNotFoundError(
-            f"no spaCy pipeline {place!r}: neither installed nor a folder with a pipeline in it."
-            f" To install it: python -m spacy download {Path(place).name}"
+            f"no spaCy pipeline {place!r} is installed, nor in such a folder; python -m spacy download {Path(place).name}"
         ) from None
     except (ImportError, ValueError) as error:  # a component or a language that is not installed
         why = " ".join(str(error).split())

@@ -223,8 +223,8 @@ def _forward(model: PreTrainedModel, batch: Batch, visit: Observer) -> torch.Ten
     def visit_sized(layer: int, maps: torch.Tensor) -> None:
         if maps.shape[3] != (tokens := batch.mask.shape[1]):
             raise ValueError(
-                f"{type(model).__name__} shows maps of {maps.shape[3]} tokens where the input has {tokens}, so that no cell"
-                " can be named; give a model without virtual tokens"
+                f"{type(model).__name__} shows maps of {maps.shape[3]} tokens where the input has {tokens}; give a model without"
+                " virtual tokens"
             )
         visit(layer, maps)
 
@@ -343,13 +343,11 @@ def map_similarity(model: Any, reference: Any, batches: Iterable[Batch]) -> np.n
     model, reference = unwrap(model), unwrap(reference)
     if set(model.base_model.parameters()) == set(reference.base_model.parameters()):
         raise ValueError(
-            "both models are one and the same, which was changed in place (as PEFT does); compare with"
-            " a copy made before, by copy.deepcopy"
+            "both models are one and the same, changed in place (as by PEFT); compare with a copy made before"
         )
     if shape_of(model) != shape_of(reference):
         raise ValueError(
-            "maps are compared head by head, and these models have (layers, heads) of"
-            f" {shape_of(model)} and {shape_of(reference)}; compare models of the same shape"
+            f"(layers, heads) are {shape_of(model)} and {shape_of(reference)}; compare models of the same shape"
         )
     parts: list[np.ndarray] = []
     order: list[int] = []

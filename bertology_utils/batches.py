@@ -137,8 +137,7 @@ def encode(
         )
     if options.get("return_offsets_mapping") and not tokenizer.is_fast:
         raise ValueError(
-            f"{name} is no fast tokenizer, so words cannot be aligned to wordpieces; give the model's fast one, or a"
-            " model that has one"
+            f"{name} is no fast tokenizer, so words cannot be aligned to wordpieces; give the model's fast one"
         )
     side, tokenizer.truncation_side = tokenizer.truncation_side, "right"
     try:
@@ -226,8 +225,7 @@ def batches_of(
     for number, ids in enumerate(inputs["input_ids"], start=1):
         if max_length is None and len(ids) > tokenizer.model_max_length:
             raise ValueError(
-                f"text {number} has {len(ids)} wordpieces and the tokenizer allows {tokenizer.model_max_length};"
-                " cut long texts with max_length"
+                f"text {number} has {len(ids)} wordpieces of {tokenizer.model_max_length} at most; cut it with max_length"
             )
     return make_batches(
         inputs if labels is None else inputs | {"labels": labels}, tokenizer, tokens_per_batch
@@ -274,13 +272,11 @@ def check_tokenizer(tokenizer: PreTrainedTokenizerBase, pairs: bool) -> None:
         )
     if tokenizer.cls_token_id not in (None, *ids):
         raise ValueError(
-            f"{name} has {tokenizer.cls_token} and does not insert it, so a classifier would read a word in its"
-            " place; set tokenizer.backend_tokenizer.post_processor to a TemplateProcessing"
+            f"{name} has {tokenizer.cls_token} and does not insert it; give backend_tokenizer a TemplateProcessing that does"
         )
     if pairs and tokenizer.sep_token_id not in ids[:-1]:
         raise ValueError(
-            f"{name} inserts no separator, so the two texts of a pair cannot be told apart; give single"
-            " texts, or a tokenizer with a sep_token and a post_processor that puts it there"
+            f"{name} inserts no separator between the texts of a pair; give single texts, or a tokenizer that does"
         )
 
 
@@ -376,13 +372,11 @@ def _check_batch(model: PreTrainedModel, batch: Batch) -> None:
         )
     if limit is not None and longest > limit:
         raise ValueError(
-            f"an input of {longest} wordpieces is longer than the {limit} that {name} can read;"
-            " cut it with max_length, and pad it to no more"
+            f"an input of {longest} wordpieces is longer than the {limit} that {name} can read; cut it with max_length"
         )
     if not batch.mask[:, 0].all():
         raise ValueError(
-            "an input is padded at its beginning, so that positions shift and classifiers read padding;"
-            " pad on the right, as bertology_utils.batches_of does"
+            "an input is padded at its beginning, where classifiers read; pad on the right, as batches_of does"
         )
     tables = {"input_ids": model.get_input_embeddings()}
     for kind in ("token_type", "position"):

@@ -260,8 +260,7 @@ def _watch(name: str) -> TrainerCallback:
                 return
             if not math.isfinite(float(loss)):
                 raise FloatingPointError(
-                    f"{name}: the training loss is {loss} at step {state.global_step};"
-                    f" a learning rate below {args.learning_rate:g} usually helps"
+                    f"{name}: the loss is {loss} at step {state.global_step}; a learning rate below {args.learning_rate:g} helps"
                 )
             note(f"{name}: step {state.global_step} of {state.max_steps}, loss {float(loss):.3f}")
 

@@ -141,8 +141,7 @@ def from_nltk() -> Path:
         # NLTK may leave a package packed, and then names a place inside the zip.
         return Path(place.zipfile.filename if hasattr(place, "zipfile") else str(place))
     raise ConnectionError(
-        f"NLTK cannot download {NLTK_PACKAGE}; get a release elsewhere and name it:"
-        " framenet='folder:PATH' or 'zip:PATH'"
+        f"NLTK cannot download {NLTK_PACKAGE}; name a release: framenet='folder:PATH' or 'zip:PATH'"
     )
 
 

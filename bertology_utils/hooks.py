@@ -311,8 +311,7 @@ def check_eval(model: nn.Module) -> None:
     if training:
         part = f" (its part {training[0]!r})" if training[0] else ""
         raise ValueError(
-            f"{type(model).__name__} is in training mode{part}, so that dropout would change its"
-            " outputs at every call; call model.eval() first"
+            f"{type(model).__name__} is in training mode{part}, with dropout; call model.eval() first"
         )
 
 
@@ -410,8 +409,7 @@ def attention_hooks(
         if here and context.layer != layers:
             raise ValueError(
                 f"{type(model).__name__} showed attention maps of {context.layer} layers where its configuration has"
-                f" {layers}, so that layers cannot be numbered; models with a decoder, or several layers in one, are not"
-                " measured"
+                f" {layers}; models with a decoder, or several layers in one, are not measured"
             )
 
     hooks = [base.register_forward_pre_hook(begin), base.register_forward_hook(end)]

@@ -49,8 +49,8 @@ def load_config(source: ModelSource) -> PreTrainedConfig:
     config = _from_pretrained(AutoConfig, source)
     if getattr(config, "quantization_config", None):
         raise ValueError(
-            f"model {source.name!r} has quantized weights (quantization_config in its config.json), which are codes;"
-            " give the model that was quantized, or save what dequantize() makes of this one"
+            f"model {source.name!r} has quantized weights (quantization_config in its config.json); give the model that was"
+            " quantized, or what dequantize() makes of this one"
         )
     return config
 
@@ -193,9 +193,8 @@ def _from_pretrained(auto_class: Any, source: ModelSource, **options: Any) -> An
     except Exception as error:
         if "trust_remote_code" in str(error):
             raise ValueError(
-                f"model {source.name!r} can be loaded only by running code from its repository (auto_map"
-                " in its files), which is never done here; choose a model whose architecture"
-                " transformers has"
+                f"model {source.name!r} can be loaded only by running code from its repository (auto_map in its files),"
+                " which is never done here; choose a model whose architecture transformers has"
             ) from None
         # Of a file that is no JSON, or no tokenizer; Rust's errors are bare, and name no file.
         if isinstance(error, (ValueError, KeyError, TypeError)) or type(error) is Exception:

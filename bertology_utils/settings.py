@@ -148,8 +148,7 @@ def parse_model(name: str) -> ModelSource:
     if folder.is_dir():
         if (folder / "adapter_config.json").exists():
             raise ValueError(
-                f"model folder {folder} holds an adapter of PEFT, which changes a model and is none; give what"
-                " merge_and_unload().save_pretrained(FOLDER) writes"
+                f"model folder {folder} holds an adapter of PEFT, which changes a model and is none; merge_and_unload() makes one"
             )
         if not (folder / "config.json").exists():
             inside = ", ".join(sorted(one.parent.name for one in folder.glob("*/config.json")))

@@ -141,8 +141,7 @@ class Measurement:
             return load(path, asked, self._command(study, task))
         if not study.measures:
             raise FileNotFoundError(
-                f"{path} is not there, and what results/ keeps is not measured on a page; measure it by:"
-                f" {self._command(study, task)}"
+                f"{path} is not there, and not measured on a page; measure it by: {self._command(study, task)}"
             )
         check_writable(path.parent)
         key = {name: value for name, value in asked.items() if name != "rows"}  # more go on behind

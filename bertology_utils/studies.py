@@ -125,8 +125,7 @@ class StudySettings(BaseModel):
         for task, place in given.get("checkpoint", {}).items():
             if not Path(place).expanduser().is_dir():
                 raise ValueError(
-                    f"checkpoint: there is no folder {place} for {get_task(task).title};"
-                    " save_pretrained(FOLDER) writes one"
+                    f"checkpoint: there is no folder {place} for {get_task(task).title}; save_pretrained writes one"
                 )
         entries = _overridden(STUDIES[name], given)
         if given.get("data") == "embedded" and "annotation" not in given:
@@ -159,8 +158,7 @@ class StudySettings(BaseModel):
         for task in settings.checkpoint:
             if task not in asked:
                 raise ValueError(
-                    f"checkpoint: {task} is none of the tasks {', '.join(asked)}; name it in tasks, or leave its"
-                    " checkpoint out"
+                    f"checkpoint: {task} is none of the tasks {', '.join(asked)}; name it in tasks, or leave it out"
                 )
         return settings
 

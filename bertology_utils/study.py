@@ -176,8 +176,7 @@ class Study:
         kept = glue.without(task, others, glue.texts(task, train))
         if 2 * len(kept) < len(others):
             raise ValueError(
-                f"{task.title}: {len(others) - len(kept)} of the {len(others)} rows to measure on are training rows as"
-                " well; give other dev rows"
+                f"{task.title}: {len(others) - len(kept)} of the {len(others)} rows to measure on are training rows as well; give others"
             )
         return train, kept
 
@@ -452,8 +451,7 @@ class Study:
             weights = one.attrs.get("classifier", "")
             if weights != self._weights.setdefault((task, run), weights):
                 raise ValueError(
-                    f"{measurement.name} of {task}, run {run}, was measured with other weights than what was loaded"
-                    " before; measure both again on one machine"
+                    f"{measurement.name} of {task}, run {run}, was measured with other weights than another measurement"
                 )
         runs = {
             task: [run for run in self.runs(task) if (task, run) in kept] for task in dict(each)
