@@ -89,7 +89,7 @@ def test_images_keep_a_diagonal_and_a_column_at_every_length(length, size):
         ("to [CLS]", np.arange(size) == np.zeros((size, 1))),
     ):
         image = patterns.to_images(patterns.as_tensors(*built[name])[0], size)[0]
-        assert image.shape == (3, size, size) and image.min() >= 0 and image.max() <= 1
+        assert image.shape == (2, size, size) and image.min() >= 0 and image.max() <= 1
         assert (image[0][torch.tensor(at)] == 1).all()
 
 
