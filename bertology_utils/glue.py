@@ -295,17 +295,14 @@ def sample(rows: Dataset, count: int, seed: int) -> Dataset:
     return rows.select(np.sort(drawn))
 
 
-def texts(task: Task, rows: Dataset) -> set[tuple[str, ...]]:
-    """What the rows say, whatever their case and spaces; one entry for rows that say the same."""
-    return set(_texts(task, rows))
-
-
-def without(task: Task, rows: Dataset, seen: set[tuple[str, ...]]) -> Dataset:
-    """The rows whose texts are not among ``seen``."""
-    kept = [at for at, text in enumerate(_texts(task, rows)) if text not in seen]
-    return rows if len(kept) == len(rows) else rows.select(kept)
-
-
-def _texts(task: Task, rows: Dataset) -> Iterator[tuple[str, ...]]:
+def texts(task: Task, rows: Dataset) -> Iterator[tuple[str, ...]]:
+    """What each row says, whatever its case and spaces."""
     columns = ([" ".join(text.lower().split()) for text in rows[name]] for name in task.fields)
     return zip(*columns, strict=True)
+
+
+def without(task: Task, rows: Dataset, others: Dataset) -> Dataset:
+    """The rows that do not say what one of the others says."""
+    seen = {*texts(task, others)}
+    kept = [at for at, text in enumerate(texts(task, rows)) if text not in seen]
+    return rows if len(kept) == len(rows) else rows.select(kept)

@@ -100,6 +100,18 @@ def judge(outputs: np.ndarray, labels: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
+def judged(
+    outputs: np.ndarray, labels: np.ndarray, *names: str, of: str = ""
+) -> dict[str, tuple[Any, np.ndarray]]:
+    """The same as variables of a Dataset, whose axes before the examples have these names; and the labels.
+
+    ``of`` ends the variables' names, such as "_without".
+    """
+    each = judge(outputs, labels).items()
+    variables = {f"{kind}{of}": ((*names, "example"), one) for kind, one in each}
+    return {"label": ("example", labels)} | variables
+
+
 GROUPS = 40  # of rows, at most: a value of every row, type and head would take too much room
 
 
@@ -246,8 +258,7 @@ def reset(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
         copy_weights(tuned, model, names)
     outputs |= with_maps_of(before, model, batches)
     stacked = np.stack([*outputs.values()])  # (groups, examples, labels)
-    judged = {kind: (("group", "example"), one) for kind, one in judge(stacked, labels).items()}
-    return xr.Dataset(judged | {"label": ("example", labels)}, {"group": list(outputs)})
+    return xr.Dataset(judged(stacked, labels, "group"), {"group": list(outputs)})
 
 
 def copy_weights(source: PreTrainedModel, target: PreTrainedModel, names: list[str]) -> None:
@@ -339,7 +350,7 @@ def answers(
     """
     batches, labels = study.batches(task, rows), study.labels(task, rows)
     outputs = {"fine-tuned": predict_logits(study.classifier(task, run, start), batches)}
-    values: dict[str, tuple[Any, np.ndarray]] = {"label": ("example", labels)}
+    values: dict[str, tuple[Any, np.ndarray]] = {}
     if start == "pre-trained":
         model = study.untrained(task, run)
         vectors = classifier_inputs(model, batches)  # (examples, features)
@@ -350,9 +361,7 @@ def answers(
         drawn = rng.normal(size=(RANDOM_LAYERS, vectors.shape[1], model.config.num_labels))
         values["score_of_random"] = ("classifier", points(vectors @ drawn, labels))
     stacked = np.stack([*outputs.values()])  # (trained, examples, labels)
-    for kind, one in judge(stacked, labels).items():
-        values[kind] = (("trained", "example"), one)
-    return xr.Dataset(values, {"trained": list(outputs)})
+    return xr.Dataset(values | judged(stacked, labels, "trained"), {"trained": list(outputs)})
 
 
 def trained_layer(vectors: np.ndarray, labels: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
@@ -585,11 +594,9 @@ def without_each_head(
     batches, labels = study.batches(task, rows), study.labels(task, rows)
     model = study.classifier(task, run)
     out = sweep(model, batches, ablation, study.batches(task, 100) if ablation == "mean" else None)
-    places = {"": (), "_without": ("layer", "head"), "_without_layer": ("layer",)}
-    values: dict[str, tuple[Any, np.ndarray]] = {"label": ("example", labels)}
-    for name, outputs in zip(places, (out.baseline, out.heads, out.layers), strict=True):
-        for kind, one in judge(outputs, labels).items():
-            values[kind + name] = ((*places[name], "example"), one)
+    values = judged(out.baseline, labels)
+    values |= judged(out.heads, labels, "layer", "head", of="_without")
+    values |= judged(out.layers, labels, "layer", of="_without_layer")
     return xr.Dataset(values, axes(*out.heads.shape[:2]))
 
 
@@ -640,12 +647,10 @@ def without_several(study: Study, task: str, run: int, rows: slice) -> xr.Datase
     for place in np.ndindex(outputs.shape[:2]):
         with disable_heads(model, heads[orders[place[0]][: counts[place[1]]]]):
             outputs[place] = predict_logits(model, batches)
-    values = {
-        kind: (("order", "count", "example"), one) for kind, one in judge(outputs, labels).items()
-    }
     alone = len(study.runs(task)) == 1
     names = ["its own, on other rows" if alone else ORDERS[0], *ORDERS[1:]]
-    return xr.Dataset(values | {"label": ("example", labels)}, {"order": names, "count": counts})
+    values = judged(outputs, labels, "order", "count")
+    return xr.Dataset(values, {"order": names, "count": counts})
 
 
 @measured(rows="rows", passes=lambda layers, heads: 1.0, pairs=True)
@@ -722,9 +727,7 @@ def after_cuts(
     if whole.shape[-1] > 1:
         moved = abs(softmax(after, axis=-1) - softmax(whole, axis=-1)) / 2
     on = (*names, "example")
-    values: dict[str, tuple[Any, np.ndarray]] = {"label": ("example", labels)}
-    values |= {kind: ("example", one) for kind, one in judge(whole, labels).items()}
-    values |= {f"{kind}_cut": (on, one) for kind, one in judge(after, labels).items()}
+    values = judged(whole, labels) | judged(after, labels, *names, of="_cut")
     values |= {"moved": (on, moved.sum(axis=-1))}
     return values | {name: (on, np.moveaxis(cut[name], 0, 2)) for name in ("weight", "norm")}
 
@@ -847,14 +850,9 @@ def pruned(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     outputs = [
         [known[frozenset(one[:count].tolist())] for count in counts] for one in orders.values()
     ]
-    values: dict[str, tuple[Any, np.ndarray]] = {
-        kind: (("order", "count", "example"), one)
-        for kind, one in judge(np.array(outputs), labels).items()
-    }
-    bag = judge(bag_of_words(study, task, rows), labels)
-    values |= {f"{kind}_bag": ("example", one) for kind, one in bag.items()}
+    values = judged(np.array(outputs), labels, "order", "count")
+    values |= judged(bag_of_words(study, task, rows), labels, of="_bag")
     values |= {
-        "label": ("example", labels),
         "importance": (("layer", "head"), rank),
         "head_at": (("order", "place"), np.array([*orders.values()], np.int16)),
     }
@@ -881,8 +879,7 @@ def bag_of_words(study: Study, task: str, rows: slice) -> np.ndarray:
 def answers_of_cut(study: Study, task: str, run: int, rows: slice, cut: Cut) -> dict[str, Any]:
     """What the classifier of a run answers that is fine-tuned without heads or layers, and the gold labels."""
     model, labels = study.classifier(task, run, cut=cut), study.labels(task, rows)
-    judged = judge(predict_logits(model, study.batches(task, rows)), labels)
-    return {kind: ("example", one) for kind, one in judged.items()} | {"label": ("example", labels)}
+    return judged(predict_logits(model, study.batches(task, rows)), labels)
 
 
 @measured(rows="pruned_rows", passes=lambda layers, heads: FINE_TUNING, block=WHOLE)

@@ -80,21 +80,6 @@ MAPS_AT_ONCE = 512  # bounds the memory of classifying
 NO_TOKEN = -1  # an id that no wordpiece has
 
 
-def check_maps(maps: torch.Tensor) -> None:
-    """Refuse what is not a stack of self-attention maps, shape (maps, tokens, tokens).
-
-    Raises:
-        ValueError: maps shorter than :data:`bertology_utils.patterns.SHORTEST`, or rows that
-            are no distributions.
-    """
-    off = (maps.sum(dim=2, dtype=torch.float32) - 1).abs()
-    if not (maps.shape[1] >= SHORTEST and (off <= TOLERANCE).all() and (maps >= 0).all()):
-        raise ValueError(
-            f"a pattern needs {SHORTEST} tokens or more, and rows that are weights from 0 with a sum of"
-            " 1: cut off padding, pass weights after the softmax, and see that no output is NaN"
-        )
-
-
 class Classifier(nn.Module):
     """What tells patterns apart: scores for each pattern, of what it reads from a map."""
 
@@ -113,9 +98,14 @@ class Classifier(nn.Module):
             Indices into PATTERNS, shape (maps,).
 
         Raises:
-            ValueError: these are no attention maps; see :func:`check_maps`.
+            ValueError: maps shorter than :data:`SHORTEST`, or rows that are no distributions.
         """
-        check_maps(maps)
+        off = (maps.sum(dim=2, dtype=torch.float32) - 1).abs()
+        if not (maps.shape[1] >= SHORTEST and (off <= TOLERANCE).all() and (maps >= 0).all()):
+            raise ValueError(
+                f"a pattern needs {SHORTEST} tokens or more, and rows that are weights from 0 with a sum of"
+                " 1: cut off padding, pass weights after the softmax, and see that no output is NaN"
+            )
         parts = zip(maps.split(MAPS_AT_ONCE), separators.split(MAPS_AT_ONCE), strict=True)
         with torch.inference_mode():
             scores = [self(self.inputs(part.float(), at)) for part, at in parts]

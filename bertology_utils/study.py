@@ -171,9 +171,9 @@ class Study:
             others = all_rows.select(np.concatenate([held, unused]))
         else:
             dev = glue.load_rows(task, "dev", self._source)
-            rest = glue.without(task, all_rows.select(unused), glue.texts(task, dev))
+            rest = glue.without(task, all_rows.select(unused), dev)
             others = concatenate_datasets([dev.select(rng.permutation(len(dev))), rest])
-        kept = glue.without(task, others, glue.texts(task, train))
+        kept = glue.without(task, others, train)
         if 2 * len(kept) < len(others):
             raise ValueError(
                 f"{task.title}: {len(others) - len(kept)} of the {len(others)} rows to measure on are training rows as well; give others"
