@@ -16,7 +16,6 @@ from bertology_utils import (
     load_classifier,
     load_encoder,
     load_tokenizer,
-    map_similarity,
     sweep,
 )
 from bertology_utils.annotation import sentences_of
@@ -157,14 +156,6 @@ def test_words_are_aligned_to_its_pieces():
             assert "".join(one.pieces[at] for at in places).replace("▁", "") == word.form
             several += len(places) > 1
     assert several > 100
-
-
-def test_a_model_is_compared_with_itself_on_its_own_inputs():
-    model = load_encoder("e5")
-    similarity = map_similarity(
-        model, load_encoder("e5"), batches_of(texts(2), load_tokenizer("e5"))
-    )
-    np.testing.assert_allclose(np.asarray(similarity), 1, atol=1e-5)
 
 
 def test_another_file_or_none_is_refused_with_the_command(monkeypatch, tmp_path):

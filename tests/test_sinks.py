@@ -200,19 +200,6 @@ def test_answers_without_the_sink_are_those_of_a_model_whose_sink_has_no_value(c
             np.testing.assert_allclose(after, plain, atol=1e-4)
 
 
-def test_padding_changes_nothing(case):
-    model, tokenizer, batches = case
-    alone = [one_example(batches, example) for example in range(len(PAIRS))]
-    ways = {
-        2e-5: lambda given: sinks.cut_attention(model, given, tokenizer),
-        2e-4: lambda given: sinks.carried(model, given, tokenizer, seed=1),
-    }
-    for tolerance, way in ways.items():
-        together, apart = way(batches), way(alone)
-        for name, values in together.items():
-            np.testing.assert_allclose(values, apart[name], atol=tolerance)
-
-
 def test_the_measurements_keep_them_under_their_names(
     tiny_bert, tiny_classifier, monkeypatch, tmp_path
 ):
