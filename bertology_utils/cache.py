@@ -66,11 +66,7 @@ def _checksums(folder: Path) -> dict[str, str]:
     return {path.relative_to(folder).as_posix(): checksum(path) for path in paths}
 
 
-def artefact(
-    kind: str,
-    key: Key,
-    fill: Callable[[Path, Path], Any],
-) -> Path:
+def artefact(kind: str, key: Key, fill: Callable[[Path, Path], Any]) -> Path:
     """The folder of a finished piece of work, made by ``fill`` if it is not there yet, or damaged.
 
     Args:

@@ -419,10 +419,11 @@ class Study:
 
         measurement.options(options)
         each = measurement.cases(self)
-        there = [one for one in each if measurement.path(self, *one, **options).exists()]
-        kept = {
-            one: measurement(self, *one, **options) for one in there
-        }  # or refused, before any is made
+        kept = {  # or refused, before any is made
+            one: measurement(self, *one, **options)
+            for one in each
+            if measurement.path(self, *one, **options).exists()
+        }
         missing = [one for one in each if one not in kept]
         if self.measures:
             made = Parallel()(delayed(measurement)(self, *one, **options) for one in missing)
@@ -453,18 +454,12 @@ class Study:
                 raise ValueError(
                     f"{measurement.name} of {task}, run {run}, was measured with other weights than another measurement"
                 )
-        runs = {
-            task: [run for run in self.runs(task) if (task, run) in kept] for task in dict(each)
-        }
-        return {
-            task: xr.concat(
-                [kept[task, run] for run in numbers],
-                xr.IndexVariable("run", numbers),
-                combine_attrs="drop_conflicts",
-            )
-            for task, numbers in runs.items()
-            if numbers
-        }
+        found = {}
+        for task in dict(each):
+            if runs := [run for run in self.runs(task) if (task, run) in kept]:
+                several, axis = [kept[task, run] for run in runs], xr.IndexVariable("run", runs)
+                found[task] = xr.concat(several, axis, combine_attrs="drop_conflicts")
+        return found
 
     def _told(self, measurement: Measurement, missing: list[tuple[str, int]]) -> str:
         """Which runs are not measured yet, in a line."""
