@@ -1,7 +1,5 @@
 """The patterns of attention maps: labels, classifiers, and the patterns of all maps of a pass."""
 
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -158,26 +156,6 @@ def test_the_regression_is_one_of_scikit_learn():
         model, statistics, load_maps()["pattern"], groups=load_maps()["fold"], cv=LeaveOneGroupOut()
     )
     assert f1_score(load_maps()["pattern"], answers, average="micro") > 0.75
-
-
-def test_changes_of_a_map_keep_what_it_is(monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
-    import pattern_network
-
-    rng = np.random.default_rng(0)
-    for name, picture in constructed_maps(20).items():
-        for _ in range(20):
-            weights, separators = pattern_network.augmented(picture, rng)
-            assert len(weights) == len(separators) and separators.sum() == 2
-            np.testing.assert_allclose(weights.sum(axis=1), 1)
-            if name == "to itself":
-                assert (weights.argmax(axis=1) == np.arange(len(weights))).all()
-    weights = np.arange(64.0).reshape(8, 8)
-    separators = np.isin(np.arange(8), [3, 4, 7])  # two [SEP] between sentences, as of XLM-R
-    swapped, at = pattern_network.swapped_sentences((weights, separators), rng)
-    assert (swapped[0] % 8).tolist() == [0, 5, 6, 3, 4, 1, 2, 7]
-    assert np.flatnonzero(at).tolist() == [3, 4, 7]
-    del sys.modules["pattern_network"]
 
 
 # All maps of a pass.
