@@ -68,9 +68,7 @@ def train(maps, patterns, seed=SEED):
             nn.init.zeros_(layer.bias)
     per_pass = -(-len(maps) // BATCH)
     optimizer = torch.optim.AdamW(network.parameters(), lr=RATE, weight_decay=0.01)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, RATE, total_steps=EPOCHS * per_pass
-    )
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=EPOCHS * per_pass)
     for _ in range(EPOCHS):
         for rows in np.array_split(rng.permutation(len(maps)), per_pass):
             changed = [as_tensors(*augmented(maps[row], rng)) for row in rows]

@@ -1,6 +1,5 @@
 """The patterns of attention maps: labels, classifiers, and the patterns of all maps of a pass."""
 
-
 import numpy as np
 import pytest
 import torch
