@@ -20,11 +20,12 @@ HOLDS, FAILS, UNDECIDED, UNTESTED = "✓", "✗", "?", "not testable"
 OTHERS = {"e5": "E5", "e5-again": "E5 again", "minilm": "MiniLM"}
 
 
-def mark(one: xr.Dataset, least: float = 0.0) -> str:
-    """✓ where the whole interval lies above the least effect, ✗ where it lies below, else ?."""
-    if float(one.low) > least:
+def mark(one: xr.Dataset, least: float = 0.0, sign: int = 1) -> str:
+    """✓ where the whole interval lies above the least effect, ✗ where it lies below, else ?; or with the sign −1 the other way round."""
+    low, high = sorted(sign * float(end) for end in (one.low, one.high))
+    if low > sign * least:
         return HOLDS
-    return FAILS if float(one.high) < least else UNDECIDED
+    return FAILS if high < sign * least else UNDECIDED
 
 
 def of_the_paper(row: dict[str, Any]) -> str:
@@ -66,27 +67,22 @@ class Claims:
         """
         bound = _shown(least, form).lstrip("+") if least else "0"
         holds = f"{'above' if sign > 0 else 'below'} {bound}"
-        marks = {}
+        marks, of_tasks = [], {}
         for task in estimates.task.values:
             one = estimates.sel(task=task)
-            marks[task] = [
-                mark(
-                    _turned(with_interval(one, level) if "error" in one else one, sign),
-                    sign * least,
-                )
+            usual, strict = (
+                mark(with_interval(one, level) if "error" in one else one, least, sign)
                 for level in (0.95, 1 - 0.05 / estimates.sizes["task"])
-            ]
-        if not marks:
-            verdict = UNTESTED
-        elif all(usual == HOLDS for usual, _ in marks.values()):
-            verdict = HOLDS
-        else:
-            verdict = FAILS if any(strict == FAILS for _, strict in marks.values()) else UNDECIDED
-        of_tasks = {}
-        for task, (usual, _) in marks.items():
-            one = estimates.sel(task=task)
+            )
             value, low, high = (_shown(float(one[name]), form) for name in ("value", "low", "high"))
             of_tasks[str(task)] = f"{usual} {value} [{low}, {high}]"
+            marks.append((usual, strict))
+        if not marks:
+            verdict = UNTESTED
+        elif all(usual == HOLDS for usual, _ in marks):
+            verdict = HOLDS
+        else:
+            verdict = FAILS if any(strict == FAILS for _, strict in marks) else UNDECIDED
         row = {"paper": paper, "holds if": holds, "verdict": verdict, "tasks": of_tasks}
         self.rows[text] = row | ({"paper denies": True} if paper_denies else {})
         return verdict
@@ -94,11 +90,12 @@ class Claims:
     def table(self) -> pd.DataFrame:
         """The claims with every task's number, and what the other studies on file say."""
         self.study.keep("claims", self.rows)
-        others = {}
+        others: dict[str, dict[str, Any]] = {}
         for name in OTHERS:
             path = self.study.committed(name)
             if name != self.study.name and path.exists():
-                others[name] = json.loads(path.read_text(encoding="utf-8")).get("claims", {})
+                kept = json.loads(path.read_text(encoding="utf-8"))
+                others |= {name: kept["claims"]} if kept.get("claims") else {}
         # Before the other studies, even those that the first claim does not have.
         tasks = dict.fromkeys(task for row in self.rows.values() for task in row["tasks"])
         lines = []
@@ -111,8 +108,7 @@ class Claims:
                 **{task: row["tasks"].get(task, "") for task in tasks},
             }
             for name, rows in others.items():
-                if rows:
-                    line[OTHERS[name]] = _beside(rows[text]) if text in rows else ""
+                line[OTHERS[name]] = _beside(rows[text]) if text in rows else ""
             lines.append(line)
         return pd.DataFrame(lines).set_index("claim").fillna("")
 
@@ -129,9 +125,3 @@ def _beside(row: dict[str, Any]) -> str:
     if len(tasks) not in (1, 2):
         return str(row["verdict"])
     return "; ".join(f"{task} {text}" for task, text in tasks.items())
-
-
-def _turned(one: xr.Dataset, sign: int) -> xr.Dataset:
-    return (
-        one if sign > 0 else xr.Dataset({"value": -one.value, "low": -one.high, "high": -one.low})
-    )

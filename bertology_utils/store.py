@@ -234,12 +234,11 @@ def write(path: Path, values: xr.Dataset) -> None:
         name: one.astype(np.float16) if one.dtype.kind == "f" else one
         for name, one in values.items()
     }
-    packing: dict[Hashable, dict[str, Any]] = {
-        name: {"compression": "gzip", "compression_opts": 9, "shuffle": True} for name in small
+    packed = {"compression": "gzip", "compression_opts": 9, "shuffle": True}
+    packing: dict[Hashable, dict[str, Any]] = {  # texts as rows of letters, packed like numbers
+        name: packed | ({"dtype": "S1"} if one.dtype.kind in "UO" else {})
+        for name, one in small.items()
     }
-    for name, values_of in small.items():  # texts as rows of letters, which are packed like numbers
-        if values_of.dtype.kind in "UO":
-            packing[name]["dtype"] = "S1"
     temporary = path.with_name(f".{path.name}-{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
