@@ -62,7 +62,7 @@ def places(tiny_bert, tiny_classifier, tmp_path):
         "mrpc=mrpc": f"mrpc={tiny_classifier}",
         "folder:GLUE": f"folder:{tmp_path / 'glue'}",
         "GLUE=GLUE": f"GLUE={tmp_path / 'glue'}",
-        "folder:MINIATURE": f"folder:{tmp_path / 'framenet'}",
+        "folder:FRAMENET": f"folder:{tmp_path / 'framenet'}",
         "folder:mine": f"folder:{tmp_path / 'own'}",
         "my.conllu": str(treebank(tmp_path, 80)),
         "MODEL=MINE": f"MODEL={tiny_bert}",
