@@ -225,7 +225,7 @@ def batches_of(
     for number, ids in enumerate(inputs["input_ids"], start=1):
         if max_length is None and len(ids) > tokenizer.model_max_length:
             raise ValueError(
-                f"text {number} has {len(ids)} wordpieces of {tokenizer.model_max_length} at most; cut it with max_length"
+                f"text {number} has {len(ids)} wordpieces and the most are {tokenizer.model_max_length}; cut it with max_length"
             )
     return make_batches(
         inputs if labels is None else inputs | {"labels": labels}, tokenizer, tokens_per_batch
