@@ -156,7 +156,7 @@ STATEMENTS = (
     Statement(
         "Some head attends along frame-semantic links (§4.2; weight)",
         "2",
-        "Some head follows links: element to predicate",
+        "Some head attends along links: element to predicate",
         "after position and popular words are taken off",
     ),
     Statement(
