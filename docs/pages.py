@@ -197,7 +197,7 @@ STATEMENTS = (
         "No head can be told from attention to neighbours, from subjects to verbs (§4.5; points gained)",
         "5",
         "Some head finds more links subject → verb than the best fixed distance (before)",
-        "before fine-tuning; the nearest verb is right more often than any head",
+        "before fine-tuning, and along links between neighbours; the nearest verb is right more often",
     ),
     Statement(
         "Disabling some head helps (§4.6; points)",
