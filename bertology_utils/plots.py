@@ -1,8 +1,9 @@
 """Pictures of named arrays, of attention maps and of trees, in one style.
 
 - :func:`rows_with_intervals`: estimates with intervals, a row for each task. :func:`lines_by_layer`: the
-  same by layer, a panel for each task. :func:`head_scatter`: two numbers of each head. :func:`head_grids`:
-  layers by heads on one scale around zero. :func:`panels`: empty axes for anything else.
+  same by layer, a panel for each task. :func:`head_scatter`: two numbers of each head,
+  :func:`name_heads` their names. :func:`head_grids`: layers by heads on one scale around zero.
+  :func:`panels`: empty axes for anything else.
 - :func:`token_maps`, :func:`draw_map`, :func:`attention_lines`: maps of one input; :func:`map_grid`: many
   small ones; :func:`outline`: cells of a map. :func:`table_map`: a table with coloured cells.
   :func:`tree_arcs`: a sentence's tree, and those that methods find.
@@ -245,6 +246,26 @@ def head_scatter(
     if axes:
         axes[0].set_ylabel(ylabel)
     return figure
+
+
+def name_heads(
+    ax: Axes, x: xr.DataArray, y: xr.DataArray, heads: Iterable[tuple[int, int]]
+) -> None:
+    """Write the names of some heads beside their dots; to the left of a dot that has another to its right.
+
+    Args:
+        ax: with a scatter of heads.
+        x, y: the places of the dots, with axes layer and head.
+        heads: (layer, head), counted from 1.
+    """
+    dots = {
+        one: [values.sel(layer=one[0], head=one[1]).item() for values in (x, y)] for one in heads
+    }
+    near = 0.05 * np.ptp(ax.get_ylim())
+    for (layer, head), (across, up) in dots.items():
+        left = any(other > across and abs(high - up) < near for other, high in dots.values())
+        name, side = f" ({layer}, {head}) ", "right" if left else "left"
+        ax.annotate(name, (across, up), fontsize=7.5, va="center", ha=side)
 
 
 FAINTEST = 0.4  # of a uniform weight: lines of smaller weights would only grey the picture
