@@ -214,7 +214,7 @@ STATEMENTS = (
         "Models rely on heads that attend to words of both sentences (§5; points lost)",
         "6",
         "Disabling one of the two heads that attend to shared words most lowers the score",
-        "undecided on RTE, where the run learned little, and on MNLI-m",
+        "undecided on RTE and MNLI-m",
     ),
     Statement(
         "Disabling the first layer helps (§4.6; points)",
