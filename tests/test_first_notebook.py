@@ -146,7 +146,7 @@ def test_repeated_flips_are_those_of_a_plain_loop(runs):
     flipped = np.random.default_rng(0).random((runs, 3, 4, 20)) < 0.2
     one = xr.DataArray(flipped, dims=["run", *HEADS, "example"])
     names = {"flipped": {"SST-2": one, "one run": one[:1]}, "HEADS": HEADS, "stats": stats}
-    names |= {"np": np, "pd": pd, "spearmanr": spearmanr}
+    names |= {"np": np, "pd": pd, "spearmanr": spearmanr, "unsure": {"SST-2": one.any(HEADS)}}
     exec(text_of("code", "several = {"), names)
     assert set(names["repeated"]) == {"SST-2"}
     for run in range(runs):
