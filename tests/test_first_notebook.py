@@ -131,7 +131,7 @@ def test_confidence_and_the_flips_of_the_least_confident_tenth_are_those_of_a_pl
     flips = {"SST-2": xr.DataArray(flipped, dims=["run", *HEADS, "example"])}
     names = {"without": {"SST-2": one}, "flipped": flips, "HEADS": HEADS}
     names |= {"np": np, "stats": stats}
-    exec(text_of("code", "confidence, held ="), names)
+    exec(text_of("code", "confidence, unsure, held ="), names)
     confidence = np.maximum(p, 1 - p)
     np.testing.assert_allclose(names["confidence"]["SST-2"], confidence)
     shares = []
