@@ -131,7 +131,7 @@ def test_confidence_and_the_flips_of_the_least_confident_tenth_are_those_of_a_pl
     flips = {"SST-2": xr.DataArray(flipped, dims=["run", *HEADS, "example"])}
     names = {"without": {"SST-2": one}, "flipped": flips, "HEADS": HEADS}
     names |= {"np": np, "stats": stats}
-    exec(text_of("code", "confidence, held ="), names)
+    exec(text_of("code", "confidence, unsure, held ="), names)
     confidence = np.maximum(p, 1 - p)
     np.testing.assert_allclose(names["confidence"]["SST-2"], confidence)
     shares = []
@@ -146,7 +146,7 @@ def test_repeated_flips_are_those_of_a_plain_loop(runs):
     flipped = np.random.default_rng(0).random((runs, 3, 4, 20)) < 0.2
     one = xr.DataArray(flipped, dims=["run", *HEADS, "example"])
     names = {"flipped": {"SST-2": one, "one run": one[:1]}, "HEADS": HEADS, "stats": stats}
-    names |= {"np": np, "pd": pd, "spearmanr": spearmanr}
+    names |= {"np": np, "pd": pd, "spearmanr": spearmanr, "unsure": {"SST-2": one.any(HEADS)}}
     exec(text_of("code", "several = {"), names)
     assert set(names["repeated"]) == {"SST-2"}
     for run in range(runs):
