@@ -169,13 +169,18 @@ def test_what_is_missing_is_what_the_plan_has_and_no_file(checkout):
     assert "`cut_words`" in line and "`cuts`" not in line and "`frozen`" in line
 
 
-def test_two_weights_of_a_run_are_two_runs_with_their_own_files():
-    several = [one for one in scores_of_runs(ROOT) if (one.task, one.run) == ("SST-2", 1)]
-    assert len({one.weights for one in several}) == len(several) == 2
-    for one in several:
-        at = (ROOT / "results" / one.study).glob(f"*/{one.task}-{one.run}*.nc")
-        of = [xr.open_dataset(path, engine="h5netcdf").attrs["classifier"] for path in at]
-        assert of.count(one.weights) == one.files
+def test_two_weights_of_a_run_are_two_runs_with_their_own_files(tmp_path):
+    of_one = {"answers": "first", "without_each_head": "first", "pruned": "second"}
+    for name, weights in of_one.items():
+        one = xr.load_dataset(
+            ROOT / "results" / "e5" / name / "SST-2-1.nc", engine="h5netcdf"
+        ).assign_attrs(classifier=weights)
+        at = tmp_path / "results" / "e5" / name / "SST-2-1.nc"
+        at.parent.mkdir(parents=True)
+        one.to_netcdf(at, engine="h5netcdf")
+    several = scores_of_runs(tmp_path)
+    assert [(one.weights, one.files) for one in several] == [("first", 2), ("second", 1)]
+    assert all((one.task, one.run) == ("SST-2", 1) for one in several)
 
 
 def test_the_lines_of_the_results_readme_print_what_stands_there(monkeypatch):
