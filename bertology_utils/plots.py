@@ -186,7 +186,7 @@ def lines_by_layer(columns: Mapping[str, tuple[xr.Dataset, str]], ylabel: str) -
         ylabel: of the axis.
     """
     first = next(iter(columns.values()))[0]
-    figure, axes = panels(first.sizes["task"], 3.1, 2.5, columns=3, sharex=True)
+    figure, axes = panels(first.sizes["task"], 3.1, 2.5, columns=3)
     for ax, task in zip(axes, first.task.values, strict=True):
         shifts = np.linspace(-0.15, 0.15, len(columns)) if len(columns) > 1 else [0]
         for shift, (name, (one, colour)) in zip(shifts, columns.items(), strict=True):
