@@ -178,7 +178,7 @@ class ByNorm:
     """Measurement: another one, fed with a_ij ‖f(x_j)‖ in place of weights; rows sum to 1.
 
     Attributes:
-        measurement: see :class:`bertology_utils.attention.Measurement`.
+        measurement: see :class:`bertology_utils.batches.Measurement`.
     """
 
     measurement: Measurement
@@ -195,7 +195,7 @@ class ByNorm:
         begin(self.measurement, batch)
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
-        """Take in one layer; see :class:`bertology_utils.attention.Measurement`."""
+        """Take in one layer; see :class:`bertology_utils.batches.Measurement`."""
         self.measurement.update(layer, by_norm(maps, self._norms.lengths), batch)
 
     def compute(self) -> Any:
@@ -354,15 +354,28 @@ def map_similarity(model: Any, reference: Any, batches: Iterable[Batch]) -> np.n
     device = device_of(model)
     for batch in check_batches(model, batches):
         batch = batch.to(device)
-        real = batch.mask[:, None, :, None]
-        both = zip(attention_maps(model, batch), attention_maps(reference, batch), strict=True)
-        alike = [  # on the first one's device, wherever the reference and its layers are
-            cosine(*((maps.to(device).double() * real).flatten(2) for maps in of_layer))
-            for of_layer in both
-        ]
-        parts.append(torch.stack(alike, dim=1).cpu().numpy())
+        both = attention_maps(model, batch), attention_maps(reference, batch)
+        parts.append(1 - compare_maps(*both, batch)[0])
         order += batch.index
     return np.concatenate(parts)[np.argsort(order)]
+
+
+def compare_maps(some: list[torch.Tensor], others: list[torch.Tensor], batch: Batch) -> np.ndarray:
+    """Of two models' maps 1 minus the cosine, and the share of attention that lies elsewhere (§4.3).
+
+    Args:
+        some, others: of each layer, shape (examples, heads, tokens, tokens), on any device.
+        batch: which tokens are padding.
+
+    Returns:
+        Shape (2, examples, layers, heads).
+    """
+    real, compared = batch.mask[:, None, :, None], []
+    for pair in zip(some, others, strict=True):  # layer by layer, without the rows of padding
+        one, other = (maps.to(real.device).double() * real for maps in pair)
+        moved = (one - other).abs().sum((2, 3)) / 2 / real.sum((2, 3))
+        compared.append(torch.stack([1 - cosine(one.flatten(2), other.flatten(2)), moved]))
+    return torch.stack(compared, dim=2).cpu().numpy()
 
 
 def cosine(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:

@@ -82,7 +82,7 @@ class Pointing:
         self._points: dict[int, list[list[np.ndarray]]] = {}  # by example, layer and sentence
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
-        """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""
+        """Measure one layer; see :class:`bertology_utils.batches.Measurement`."""
         for index, own in zip(batch.index, maps.cpu(), strict=True):
             points = [points_at(own, sentence) for sentence in self._sentences[index]]
             self._points.setdefault(index, []).append(points)

@@ -40,7 +40,7 @@ class Received:
         self._columns: dict[int, list[np.ndarray]] = {}
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
-        """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""
+        """Measure one layer; see :class:`bertology_utils.batches.Measurement`."""
         columns = received(maps, batch).cpu().float()  # (examples, heads, tokens)
         for index, real, of_heads in zip(batch.index, batch.mask.cpu(), columns, strict=True):
             self._columns.setdefault(index, []).append(of_heads[:, real].numpy())
@@ -160,7 +160,7 @@ class Flow:
         self._rows |= {index: [] for index in batch.index}
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
-        """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""
+        """Measure one layer; see :class:`bertology_utils.batches.Measurement`."""
         to_marks = torch.einsum("ehk,emk->ehm", received(maps, batch), self._now.to(maps.dtype))
         other = 1 - self._now.amax(dim=1)  # (examples, tokens): words
         neighbours, words = [], []
@@ -206,7 +206,7 @@ class TwinWords:
         self._rows: dict[int, list[np.ndarray]] = {}
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
-        """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""
+        """Measure one layer; see :class:`bertology_utils.batches.Measurement`."""
         ids = batch.inputs["input_ids"]
         words = self._is_word.to(ids.device)[ids] & batch.mask
         ends = (ids == self._separator) & batch.mask

@@ -78,7 +78,7 @@ class StrongestCells:
         self._now = torch.from_numpy(np.hstack(cells)).to(batch.mask.device)
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
-        """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""
+        """Measure one layer; see :class:`bertology_utils.batches.Measurement`."""
         if self._centred:
             maps = maps - received(maps, batch)[:, :, None]
         example, row, column = self._now
@@ -443,7 +443,7 @@ class BeyondWords(StrongestCells):
         self._words = words
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
-        """Measure one layer; see :class:`bertology_utils.attention.Measurement`."""
+        """Measure one layer; see :class:`bertology_utils.batches.Measurement`."""
         share = torch.zeros(batch.mask.shape, dtype=maps.dtype, device=maps.device)
         for row, index in enumerate(batch.index):
             share[row, list(self._words[index])] = 1 / len(self._words[index])

@@ -72,7 +72,7 @@ def estimate(study: Study, calls: list[Call]) -> tuple[float, float]:
     torch.set_num_threads(1)
     for task, of in {call.task: call.measurement.of for call in calls}.items():
         if of == "task":
-            model, batches = study.untrained(task), study.batches(task, TRIED)
+            model, batches = study.before_fine_tuning(task), study.batches(task, TRIED)
         else:
             model, batches = study.encoder(), batches_of([SENTENCE] * TRIED, study.tokenizer)
         begun = time.monotonic()

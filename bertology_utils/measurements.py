@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from . import sinks
-from .attention import ByNorm, attention_maps, cosine, observe
+from .attention import ByNorm, attention_maps, compare_maps, observe
 from .batches import Batch, batches_of, make_batches, received, tokenize
 from .common import one_of
 from .dependencies import points_at
@@ -206,7 +206,7 @@ def drift(study: Study, task: str, run: int, rows: slice, start: str = "pre-trai
     and ``distance_of_head`` is that of each head before and after. ``start`` "random": of a
     fine-tuning that began with random weights, before and after.
     """
-    before, tuned = study.untrained(task, run, start), study.classifier(task, run, start)
+    before, tuned = study.before_fine_tuning(task, run, start), study.classifier(task, run, start)
     comparisons, others = {"before": (before, tuned)}, study.runs(task)
     if start == "pre-trained":
         partly = study.classifier(task, run)
@@ -223,23 +223,13 @@ def drift(study: Study, task: str, run: int, rows: slice, start: str = "pre-trai
         pairs = [(maps[id(one)], maps[id(other)]) for one, other in comparisons.values()]
         parts.append(np.stack([compare_maps(*pair, batch) for pair in pairs], axis=1))
         order += batch.index
-    alike = np.concatenate(parts, axis=2)[:, :, np.argsort(order)]
+    apart = np.concatenate(parts, axis=2)[:, :, np.argsort(order)]
     values = {
         name: (("comparison", "example", "layer"), one.mean(axis=3))
-        for name, one in zip(("distance", "moved"), alike, strict=True)
+        for name, one in zip(("distance", "moved"), apart, strict=True)
     }
-    values["distance_of_head"] = (("example", "layer", "head"), alike[0, 0])
-    return xr.Dataset(values, axes(*alike.shape[3:]) | {"comparison": list(comparisons)})
-
-
-def compare_maps(some: list[torch.Tensor], others: list[torch.Tensor], batch: Batch) -> np.ndarray:
-    """Of two models' maps 1 minus the cosine, and the share of attention that lies elsewhere; (2, examples, layers, heads)."""
-    real, compared = batch.mask[:, None, :, None], []
-    for pair in zip(some, others, strict=True):  # layer by layer
-        one, other = (maps.double() * real for maps in pair)  # without the rows of padding
-        moved = (one - other).abs().sum((2, 3)) / 2 / real.sum((2, 3))
-        compared.append(torch.stack([1 - cosine(one.flatten(2), other.flatten(2)), moved]))
-    return torch.stack(compared, dim=2).cpu().numpy()
+    values["distance_of_head"] = (("example", "layer", "head"), apart[0, 0])
+    return xr.Dataset(values, axes(*apart.shape[3:]) | {"comparison": list(comparisons)})
 
 
 @measured(rows="compared_rows", passes=lambda layers, heads: 2 * layers + 14)
@@ -250,7 +240,7 @@ def reset(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     attention maps that the encoder before fine-tuning has of the same input.
     """
     batches, labels = study.batches(task, rows), study.labels(task, rows)
-    model, before = study.classifier(task, run), study.untrained(task)
+    model, before = study.classifier(task, run), study.before_fine_tuning(task)
     tuned, outputs = copy.deepcopy(model), {}
     for group, names in weight_groups(model).items():
         copy_weights(before, model, names)
@@ -352,7 +342,7 @@ def answers(
     outputs = {"fine-tuned": predict_logits(study.classifier(task, run, start), batches)}
     values: dict[str, tuple[Any, np.ndarray]] = {}
     if start == "pre-trained":
-        model = study.untrained(task, run)
+        model = study.before_fine_tuning(task, run)
         vectors = classifier_inputs(model, batches)  # (examples, features)
         of_training = classifier_inputs(model, study.batches(task, "train"))
         layer = trained_layer(of_training, study.labels(task, "train"))
@@ -524,7 +514,10 @@ def links(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     inputs, batches = study.words(task, rows.start, rows.stop), study.batches(task, rows)
     each = borrow([find_links(one) for one in inputs], study.settings.seed)
     weights, neighbours = [], []
-    states = {"pre-trained": study.untrained(task), "fine-tuned": study.classifier(task, run)}
+    states = {
+        "pre-trained": study.before_fine_tuning(task),
+        "fine-tuned": study.classifier(task, run),
+    }
     for model in states.values():
         measures = {"plain": TokenLinkAttention(each), "off": TokenLinkAttention(each, True)}
         one = observe(model, batches, measures | {"flow": Flow([marks(row) for row in inputs])})
@@ -555,7 +548,10 @@ def from_cls(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     counts them, and ``length`` all tokens of a row. A token can be of several types.
     """
     types = [token_types(one) for one in study.words(task, rows.start, rows.stop)]
-    states = {"pre-trained": study.untrained(task), "fine-tuned": study.classifier(task, run)}
+    states = {
+        "pre-trained": study.before_fine_tuning(task),
+        "fine-tuned": study.classifier(task, run),
+    }
     values = np.full((2, len(states), len(TOKEN_TYPES), len(types)), np.nan)
     for state, model in enumerate(states.values()):
         for batch in study.batches(task, rows):
@@ -677,7 +673,10 @@ def carried(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     batches, tokenizer = study.batches(task, rows), study.tokenizer
     types = [sinks.tokens_by_type(one, tokenizer).sum(dim=2).numpy() for one in batches]
     places = np.argsort(np.concatenate([one.index for one in batches]))
-    states = {"pre-trained": study.untrained(task), "fine-tuned": study.classifier(task, run)}
+    states = {
+        "pre-trained": study.before_fine_tuning(task),
+        "fine-tuned": study.classifier(task, run),
+    }
     each = [sinks.carried(one, batches, tokenizer, study.settings.seed) for one in states.values()]
     share, length, output = (np.stack([one[name] for one in each]) for name in each[0])
     values = {
@@ -911,7 +910,7 @@ def frozen(study: Study, task: str, run: int, rows: slice, lowest: str = "half")
     those of the run.
     """
     share = LOWEST[one_of("share of the layers", lowest, LOWEST)]
-    count = max(1, round(share * shape_of(study.untrained(task))[0]))
+    count = max(1, round(share * shape_of(study.before_fine_tuning(task))[0]))
     values = answers_of_cut(study, task, run, rows, Cut(frozen=count))
     return xr.Dataset(values | {"layers": count})
 

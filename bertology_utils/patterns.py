@@ -311,7 +311,7 @@ class Patterns:
             self._rows |= {batch.index[row]: [] for row in rows}
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
-        """Classify one layer; see :class:`bertology_utils.attention.Measurement`.
+        """Classify one layer; see :class:`bertology_utils.batches.Measurement`.
 
         Raises:
             ValueError: the maps hold NaN, or rows that do not sum to 1.

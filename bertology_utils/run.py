@@ -275,7 +275,9 @@ def _try_models(settings: StudySettings, classifies: bool) -> None:
 
     quiet()
     study = Study(settings)
-    models = [study.untrained(study.tasks[0]) if classifies else study.encoder()] if own else []
+    models = (
+        [study.before_fine_tuning(study.tasks[0]) if classifies else study.encoder()] if own else []
+    )
     (batch,) = batches_of(["one"], study.tokenizer)
     for model in (*models, *map(study.classifier, given)):
         attention_maps(model, batch)

@@ -212,9 +212,9 @@ def with_interval(one: xr.Dataset, level: float) -> xr.Dataset:
 
 
 def luck(values: xr.DataArray, draws: int = 4000, seed: int = 1) -> xr.DataArray:
-    """P value of each head's mean, corrected for the choice among all heads.
+    """P value of each head's mean being above zero, corrected for the choice among all heads.
 
-    It is the share of draws in which some head of a model without effects stands out as far. A draw
+    It is the share of draws in which some head of a model without effects lies as far above zero. A draw
     gives each example a random sign, the same in all heads, since heads flip the same examples
     (max-T; Westfall and Young, 1993).
 
@@ -231,17 +231,3 @@ def luck(values: xr.DataArray, draws: int = 4000, seed: int = 1) -> xr.DataArray
     # A draw that ties with a head counts; rounding must not decide.
     p = (highest[:, None] >= flat.mean("example").values / error - 1e-9).mean(axis=0)
     return xr.DataArray(p, coords={"which": flat.which}).unstack("which")
-
-
-def halves(values: xr.DataArray, splits: int, seed: int = 1) -> tuple[xr.DataArray, xr.DataArray]:
-    """Means over two random halves of the examples, over and over; each with an axis split."""
-    rng, count = np.random.default_rng(seed), values.sizes["example"]
-    first = np.array(
-        [rng.permutation(count) < count // 2 for _ in range(splits)]
-    )  # (splits, examples)
-    mask = xr.DataArray(first, dims=["split", "example"])
-    values = values.astype(float)
-    return (
-        xr.dot(values, mask / mask.sum("example"), dim="example"),
-        xr.dot(values, ~mask / (~mask).sum("example"), dim="example"),
-    )

@@ -308,7 +308,9 @@ class Study:
 
         return load_encoder(self._model, STARTS[start], self.settings.seed).to(device())
 
-    def untrained(self, task: str, run: int = 1, start: str = "pre-trained") -> PreTrainedModel:
+    def before_fine_tuning(
+        self, task: str, run: int = 1, start: str = "pre-trained"
+    ) -> PreTrainedModel:
         """The classifier before any fine-tuning: its classification layer, or with the start "random" all of it, drawn by the run's seed."""
         from .models import load_classifier
 

@@ -74,17 +74,6 @@ def test_a_head_that_changes_nothing_is_not_lucky():
     assert float(stats.luck(still).sel(layer=1, head=1)) > 0.9
 
 
-def test_halves_share_no_example():
-    one = heads().expand_dims(run=[1])
-    first, second = stats.halves(one, splits=7)
-    assert first.sizes["split"] == 7 and "example" not in first.dims
-    whole = one.mean("example")
-    np.testing.assert_allclose(
-        (first + second) / 2, whole.expand_dims(split=7).transpose(*first.dims), atol=1e-12
-    )
-    assert not np.allclose(first.isel(split=0), first.isel(split=1))
-
-
 def test_the_score_of_a_regression_is_its_correlation_and_has_its_error():
     rng = np.random.default_rng(1)
     label = rng.random(400)

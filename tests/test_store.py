@@ -406,7 +406,7 @@ def test_drift_compares_each_heads_maps(tiny_bert):
     measured = study.measure(drift)["MRPC"].sel(run=2)
     tuned, before, another = (
         study.classifier("MRPC", 2),
-        study.untrained("MRPC"),
+        study.before_fine_tuning("MRPC"),
         study.classifier("MRPC", 1),
     )
     partly = study.classifier("MRPC", 2)
@@ -456,7 +456,7 @@ def test_reset_gives_groups_of_weights_their_values_before_fine_tuning(tiny_bert
     ]
     rows = study.settings.compared_rows
     labels, batches = study.labels("MRPC", rows), study.batches("MRPC", rows)
-    before = study.untrained("MRPC").base_model
+    before = study.before_fine_tuning("MRPC").base_model
 
     def restored(*parts, layers=range(3)):
         model = study.classifier("MRPC")
@@ -491,7 +491,7 @@ def test_patched_maps_are_those_before_fine_tuning(tiny_bert):
     """Against a pass through BERT that is written out."""
     study = learned(tiny_bert, runs=1)
     measured = study.measure(reset)["MRPC"].isel(run=0)
-    tuned, before = study.classifier("MRPC").eval(), study.untrained("MRPC").eval()
+    tuned, before = study.classifier("MRPC").eval(), study.before_fine_tuning("MRPC").eval()
     labels = study.labels("MRPC", 12)
 
     def forward(model, batch, given=()):
@@ -568,7 +568,7 @@ def test_a_random_start_is_measured_where_it_is_asked_for(tiny_bert):
     alike = drift(study, "MRPC", 1, start="random")
     assert alike.comparison.values.tolist() == ["before"]
     assert float(alike.distance.max()) < 0.1, "random weights attend evenly, and go on doing so"
-    begun, other = (study.untrained("MRPC", run, "random") for run in (1, 2))
+    begun, other = (study.before_fine_tuning("MRPC", run, "random") for run in (1, 2))
     tuned = study.classifier("MRPC", 1, "random")
     weights = [one.get_input_embeddings().weight.detach() for one in (tuned, begun, other)]
     near, far = (float((one - weights[0]).norm()) for one in weights[1:])

@@ -236,7 +236,7 @@ def study(tiny_bert, tiny_classifier, tmp_path, monkeypatch):
 
 
 def states_of(study):
-    return {"pre-trained": study.untrained("MRPC"), "fine-tuned": study.classifier("MRPC")}
+    return {"pre-trained": study.before_fine_tuning("MRPC"), "fine-tuned": study.classifier("MRPC")}
 
 
 def test_links_are_means_over_the_rows_of_a_group_that_have_them(study, monkeypatch):
