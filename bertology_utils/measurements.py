@@ -1038,7 +1038,6 @@ PLAN: tuple[tuple[Measurement, dict[str, str]], ...] = (
     (named_maps, {}),
     (frame_links, {}),
     (frame_links, {"rules": "official"}),
-    (frame_links, {"start": "random"}),
     (drift, {}),
     (reset, {}),
     (answers, {}),
