@@ -151,7 +151,7 @@ STATEMENTS = (
         "Some head attends along frame-semantic links (§4.2; weight)",
         "2",
         "Some head attends along links: element to predicate",
-        "after position and popular words are taken off; without subjects as partners undecided",
+        "after position and popular words are taken off; most of these links are grammatical as well",
     ),
     Statement(
         "The last two layers change most (§4.3; distance)",
@@ -163,7 +163,7 @@ STATEMENTS = (
         "The last two layers hold the gain (§4.3; points of balanced accuracy)",
         "3",
         "Resetting the last two layers costs more points than resetting an average pair",
-        "the runs differ widely; of the ranking they cost less than an average pair, except on SST-2",
+        "of the ranking they cost significantly less than an average pair on MRPC and STS-B, and more on SST-2",
     ),
     Statement(
         "Most vertical stripes are on [CLS] and [SEP] (§4.4; percent)",
@@ -192,12 +192,13 @@ STATEMENTS = (
         "The head with the most weight from subjects to verbs attends to neighbours (§4.5; weight)",
         "5",
         "The head with the most weight on subject → verb is diagonal (after)",
+        "from verbs to subjects not in the run of STS-B; for pronouns on no task",
     ),
     Statement(
         "No head can be told from attention to neighbours, from subjects to verbs (§4.5; points gained)",
         "5",
         "Some head finds more links subject → verb than the best fixed distance (before)",
-        "before fine-tuning, and along links between neighbours; the nearest verb is right more often",
+        "before fine-tuning; all of the lead is among neighbours, and the nearest verb is right more often",
     ),
     Statement(
         "Disabling some head helps (§4.6; points)",
