@@ -232,16 +232,13 @@ def head_scatter(
     """
     figure, axes = panels(len(across), 3.1, 3.0, columns=3)
     for ax, (task, x) in zip(axes, across.items(), strict=True):
-        x, y = x.stack(which=HEADS), up[task].stack(which=HEADS)
+        x, y = x.transpose(*HEADS), up[task].transpose(*HEADS)
+        far = (x**2 + y**2).stack(which=HEADS)
         ax.axline((0, 0), slope=1, color="0.75", lw=0.8, zorder=0)
         ax.axhline(0, color="0.5", lw=0.6, zorder=0)
         ax.axvline(0, color="0.5", lw=0.6, zorder=0)
         ax.scatter(x, y, s=11, color=FALL, alpha=0.7, lw=0)
-        for place in np.argsort(-np.hypot(x.values, y.values))[:named]:
-            layer, head = x.which.values[place]
-            ax.annotate(
-                f" ({layer}, {head})", (x.values[place], y.values[place]), fontsize=7.5, va="center"
-            )
+        name_heads(ax, x, y, far.which.values[np.argsort(-far.values)[:named]])
         ax.set(title=task, xlabel=xlabel)
     if axes:
         axes[0].set_ylabel(ylabel)
@@ -264,7 +261,7 @@ def name_heads(
     near = 0.05 * np.ptp(ax.get_ylim())
     for (layer, head), (across, up) in dots.items():
         left = any(other > across and abs(high - up) < near for other, high in dots.values())
-        name, side = f" ({layer}, {head}) ", "right" if left else "left"
+        name, side = (f"({layer}, {head}) ", "right") if left else (f" ({layer}, {head})", "left")
         ax.annotate(name, (across, up), fontsize=7.5, va="center", ha=side)
 
 
