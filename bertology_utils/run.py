@@ -471,10 +471,14 @@ def keep_in_place(outcome: Outcome) -> None:
 
 
 def _without_pictures(path: Path) -> object:
-    """A notebook's content."""
+    """A notebook's content, with the alternative texts of its pictures, which are entries as well."""
 
     def without(part: dict[str, object]) -> dict[str, object]:
-        return {name: value for name, value in part.items() if not name.startswith("image/")}
+        return {
+            name: value
+            for name, value in part.items()
+            if isinstance(value, dict) or not name.startswith("image/")
+        }
 
     return json.loads(path.read_text(encoding="utf-8"), object_hook=without)
 

@@ -1,5 +1,6 @@
 """README.md, RESULTS.md, docs/ and the notebooks: they say what results/ has, and lead somewhere."""
 
+import ast
 import json
 import re
 
@@ -330,6 +331,21 @@ def test_every_picture_is_described(cells):
     ]
     alts = [one["metadata"].get("image/png", {}).get("alt", "") for one in pictures]
     assert alts and all(len(text.split()) > 10 for text in alts), alts
+
+
+def test_pictures_are_described_as_their_cell_says(cells):
+    compared = 0
+    for cell in cells:
+        if cell["cell_type"] == "code" and "study.figure(" in "".join(cell["source"]):
+            tree = ast.parse("".join(cell["source"]))
+            calls = [one for one in ast.walk(tree) if isinstance(one, ast.Call)]
+            given = [key.value for one in calls for key in one.keywords if key.arg == "alt"]
+            of_outputs = [one.get("metadata", {}).get("image/png", {}) for one in cell["outputs"]]
+            shown = [one["alt"] for one in of_outputs if one]
+            if len(given) == len(shown) == 1 and isinstance(given[0], ast.Constant):
+                assert shown == [given[0].value]
+                compared += 1
+    assert compared
 
 
 def test_exercises_have_folded_solutions_that_ran(cells):
