@@ -21,7 +21,7 @@ from .annotation import RELATIONS, UPOS, Treebank, read, too_few_arcs
 from .attention import observe
 from .batches import Batch, batches_of
 from .common import head_name, listed
-from .stats import luck
+from .stats import corrected_p
 from .words import LONGEST, NOUNS, TOO_LONG, AnnotatedInput, PlacedSentence, place_sentences
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def choose_and_measure(name: str, arcs: Arcs, way: int, seed: int) -> dict[str, 
 
     They are chosen on one half of the examples and measured on the other, so that no luck of the
     choice is in the numbers. Examples are resampled, since their arcs share a map; p is corrected
-    for the choice among all heads (:func:`bertology_utils.stats.luck`).
+    for the choice among all heads (:func:`bertology_utils.stats.corrected_p`).
 
     Args:
         name: of the relation.
@@ -206,7 +206,7 @@ def choose_and_measure(name: str, arcs: Arcs, way: int, seed: int) -> dict[str, 
     p = {}
     for title, right in rivals.items():
         ahead = sums_of_examples((hits - right[:, None, None])[~chooses], groups)
-        corrected = luck(xr.DataArray(ahead, dims=["example", "layer", "head"]), seed=seed)
+        corrected = corrected_p(xr.DataArray(ahead, dims=["example", "layer", "head"]), seed=seed)
         p[title] = float(corrected[at])
     row |= {"best fixed distance": offset, "p": p["distance"]}
     return row | {"best rule": RULES[rule], "p, rule": p["rule"]}

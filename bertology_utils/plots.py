@@ -1,11 +1,10 @@
 """Pictures of named arrays, of attention maps and of trees, in one style.
 
 - :func:`rows_with_intervals`: estimates with intervals, a row for each task. :func:`lines_by_layer`: the
-  same by layer, a panel for each task. :func:`head_scatter`: two numbers of each head,
-  :func:`name_heads` their names. :func:`head_grids`: layers by heads on one scale around zero.
-  :func:`panels`: empty axes for anything else.
-- :func:`token_maps`, :func:`draw_map`, :func:`attention_lines`: maps of one input; :func:`map_grid`: many
-  small ones; :func:`outline`: cells of a map. :func:`table_map`: a table with coloured cells.
+  same by layer, a panel for each task. :func:`head_grids`: layers by heads on one scale around zero.
+  :func:`name_heads`: names beside the dots of heads. :func:`panels`: empty axes for anything else.
+- :func:`token_maps`, :func:`draw_map`, :func:`attention_lines`: maps of one input; :func:`map_picture`: a
+  small one; :func:`outline`: cells of a map. :func:`table_map`: a table with coloured cells.
   :func:`tree_arcs`: a sentence's tree, and those that methods find.
 """
 
@@ -29,7 +28,6 @@ from matplotlib.image import AxesImage
 from matplotlib.patches import Arc
 
 from .cache import write_atomically
-from .stats import HEADS
 
 COLOURS = {
     "blue": "#2f5d8a",
@@ -41,9 +39,8 @@ COLOURS = {
 # The five patterns of §4.1, in the order of patterns.PATTERNS; told apart without colour
 # vision by lightness.
 PATTERN_COLOURS = ListedColormap(["#2f5d8a", "#d9822b", "#7c5c8e", "#8fc1a9", "#c8584c"])
-# Of flow.DESTINATIONS: special tokens dark, punctuation between, neighbours warm, the rest pale.
+# Of features.DESTINATIONS: special tokens dark, punctuation between, neighbours warm, the rest pale.
 FLOW_COLOURS = ["#1f3d5c", "#5b8db8", "#b7a8cf", "#b5483a", "#e8a33d", "#f2d08b", "#e4e6e9"]
-MAP = "mako_r"  # light to dark: dark is more, and it stays readable in grey
 # Below zero, zero and above it; zero is pure white, the middle one of an odd number of colours.
 GAIN = LinearSegmentedColormap.from_list("gain", ["#1f4e8c", "#ffffff", "#a8322a"], N=255)
 
@@ -196,52 +193,13 @@ def lines_by_layer(columns: Mapping[str, tuple[xr.Dataset, str]], ylabel: str) -
             ax.vlines(here.layer + shift, here.low, here.high, color=colour, lw=1.6)
             ax.plot(here.layer + shift, here.value, "o", color=colour, ms=3.5, label=name)
         ax.axhline(0, color="k", lw=0.6)
-        ax.set(
-            title=task,
-            xlabel="layer",
-            xticks=first.layer.values[:: 1 if len(first.layer) < 8 else 2],
-        )
+        ticks = first.layer.values[:: 1 if len(first.layer) < 8 else 2]
+        ax.set(title=task, xlabel="layer", xticks=ticks)
     if axes:
         axes[0].set_ylabel(ylabel)
     if axes and len(columns) > 1:
-        handles, labels = axes[0].get_legend_handles_labels()
-        figure.legend(
-            handles,
-            labels,
-            loc="outside upper left",
-            ncols=len(columns),
-            frameon=False,
-            fontsize=8.5,
-        )
-    return figure
-
-
-def head_scatter(
-    across: Mapping[str, xr.DataArray],
-    up: Mapping[str, xr.DataArray],
-    xlabel: str,
-    ylabel: str,
-    named: int = 2,
-) -> Figure:
-    """A panel for each task with a dot for each head, and a line on which both numbers agree; the heads farthest out are named.
-
-    Args:
-        across, up: by task, with axes layer and head.
-        xlabel, ylabel: of the axes.
-        named: how many heads have their name.
-    """
-    figure, axes = panels(len(across), 3.1, 3.0, columns=3)
-    for ax, (task, x) in zip(axes, across.items(), strict=True):
-        x, y = x.transpose(*HEADS), up[task].transpose(*HEADS)
-        far = (x**2 + y**2).stack(which=HEADS)
-        ax.axline((0, 0), slope=1, color="0.75", lw=0.8, zorder=0)
-        ax.axhline(0, color="0.5", lw=0.6, zorder=0)
-        ax.axvline(0, color="0.5", lw=0.6, zorder=0)
-        ax.scatter(x, y, s=11, color=FALL, alpha=0.7, lw=0)
-        name_heads(ax, x, y, far.which.values[np.argsort(-far.values)[:named]])
-        ax.set(title=task, xlabel=xlabel)
-    if axes:
-        axes[0].set_ylabel(ylabel)
+        look: dict[str, Any] = {"loc": "outside upper left", "frameon": False, "fontsize": 8.5}
+        figure.legend(*axes[0].get_legend_handles_labels(), ncols=len(columns), **look)
     return figure
 
 
@@ -265,9 +223,6 @@ def name_heads(
         ax.annotate(name, (across, up), fontsize=7.5, va="center", ha=side)
 
 
-FAINTEST = 0.4  # of a uniform weight: lines of smaller weights would only grey the picture
-
-
 def table_map(
     ax: Axes,
     values: pd.DataFrame,
@@ -285,7 +240,7 @@ def table_map(
         texts: what the cells say; by default the numbers with two decimals.
     """
     look: dict[str, Any] = {"linewidths": 0.4, "linecolor": "white", "annot_kws": {"fontsize": 8}}
-    look |= {"cmap": MAP, "vmin": limits[0], "vmax": limits[1], "cbar": False}
+    look |= {"cmap": "mako_r", "vmin": limits[0], "vmax": limits[1], "cbar": False}  # dark is more
     look |= {"annot": True, "fmt": ".2f"} if texts is None else {"annot": texts, "fmt": ""}
     sns.heatmap(values, ax=ax, **look)
     ax.set(title=title, xlabel="", ylabel="")
@@ -383,24 +338,7 @@ def map_picture(
     ax.set_title(title, fontsize=7, fontweight="normal", pad=3)
 
 
-def map_grid(maps: Sequence[Any], titles: Sequence[str], columns: int) -> tuple[Figure, np.ndarray]:
-    """Many maps side by side; see :func:`map_picture`.
-
-    Args:
-        maps: objects with ``weights`` and ``separators`` (positions of [SEP]).
-        titles: one each.
-        columns: maps in a row.
-
-    Returns:
-        The figure and its axes, shape (rows, columns).
-    """
-    rows = -(-len(maps) // columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(1.2 * columns, 1.36 * rows), squeeze=False)
-    for ax in axes.flat[len(maps) :]:
-        ax.set_axis_off()
-    for ax, shown, title in zip(axes.flat, maps, titles, strict=False):
-        map_picture(ax, shown.weights, shown.separators, title)
-    return figure, axes
+FAINTEST = 0.4  # of a uniform weight: lines of smaller weights would only grey the picture
 
 
 def attention_lines(

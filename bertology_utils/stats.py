@@ -211,23 +211,40 @@ def with_interval(one: xr.Dataset, level: float) -> xr.Dataset:
     return one.assign(low=one.value - half, high=one.value + half)
 
 
-def luck(values: xr.DataArray, draws: int = 4000, seed: int = 1) -> xr.DataArray:
-    """P value of each head's mean being above zero, corrected for the choice among all heads.
+def null_maxima(
+    values: xr.DataArray, sides: int = 1, draws: int = 4000, seed: int = 1
+) -> np.ndarray:
+    """The largest mean over examples in each of many draws in which no head has an effect.
 
-    It is the share of draws in which some head of a model without effects lies as far above zero. A draw
-    gives each example a random sign, the same in all heads, since heads flip the same examples
-    (max-T; Westfall and Young, 1993).
+    A draw gives each example a random sign, the same in all heads, since heads flip the same examples
+    (max-T; Westfall and Young, 1993). To make all heads count alike, divide by their standard errors;
+    for intervals, take deviations from the means, since then heads may have effects.
 
     Args:
-        values: with axes example, layer and head.
+        values: with an axis example and any others, such as layer and head, over which the largest is taken.
+        sides: 2 if the means' sizes count, whatever their signs.
         draws: how many.
-        seed: of the draws.
+        seed: of the signs.
+
+    Returns:
+        Shape (draws,).
     """
-    flat = values.stack(which=HEADS).transpose("example", "which").astype(float)
+    flat = values.transpose("example", ...).values.astype(float)
+    flat = flat.reshape(len(flat), -1)
+    means = np.random.default_rng(seed).choice([-1.0, 1.0], (draws, len(flat))) @ flat / len(flat)
+    return (abs(means) if sides == 2 else means).max(axis=1)
+
+
+def corrected_p(values: xr.DataArray, draws: int = 4000, seed: int = 1) -> xr.DataArray:
+    """P value of each head's mean being above zero, corrected for the choice among all heads (:func:`null_maxima`).
+
+    Args:
+        values: with an axis example and any others, such as layer and head.
+        draws, seed: of random signs.
+    """
     # Around zero, as under random signs: a head that is much needed would look like noise otherwise.
-    error = np.maximum(np.sqrt((flat**2).mean("example").values / len(flat)), 1e-9)
-    signs = np.random.default_rng(seed).choice([-1.0, 1.0], (draws, len(flat)))
-    highest = (signs @ flat.values / len(flat) / error).max(axis=1)  # (draws,)
+    error = np.sqrt((values.astype(float) ** 2).mean("example") / values.sizes["example"])
+    in_errors = values / error.clip(1e-9)
+    highest = xr.DataArray(null_maxima(in_errors, draws=draws, seed=seed), dims="draw")
     # A draw that ties with a head counts; rounding must not decide.
-    p = (highest[:, None] >= flat.mean("example").values / error - 1e-9).mean(axis=0)
-    return xr.DataArray(p, coords={"which": flat.which}).unstack("which")
+    return (highest >= in_errors.mean("example") - 1e-9).mean("draw")

@@ -45,11 +45,8 @@ def test_rows_have_dots_in_their_intervals_and_ticks_without():
 
 def test_an_empty_estimate_gets_a_figure_that_says_so():
     none = estimate([1, 2]).isel(task=[])
-    for figure in (
-        plots.rows_with_intervals({"gain": (none, plots.RISE)}, "points"),
-        plots.head_scatter({}, {}, "one", "other"),
-    ):
-        assert "not testable" in figure.texts[0].get_text()
+    figure = plots.rows_with_intervals({"gain": (none, plots.RISE)}, "points")
+    assert "not testable" in figure.texts[0].get_text()
 
 
 def test_lines_stand_at_their_layers_in_the_panel_of_their_task():
@@ -62,8 +59,7 @@ def test_lines_stand_at_their_layers_in_the_panel_of_their_task():
 def heads(values):
     values = np.asarray(values, float)
     numbers = {"layer": range(1, values.shape[-2] + 1), "head": range(1, values.shape[-1] + 1)}
-    axes = ("task", "layer", "head")[-values.ndim :]
-    return xr.DataArray(values, TASKS | numbers if values.ndim == 3 else numbers, dims=axes)
+    return xr.DataArray(values, TASKS | numbers, dims=("task", "layer", "head"))
 
 
 def test_grids_are_on_one_scale_around_zero_that_tells_of_values_beyond_it():
@@ -76,7 +72,11 @@ def test_grids_are_on_one_scale_around_zero_that_tells_of_values_beyond_it():
     assert scale._colorbar.extend == "both"
 
 
-def test_the_heads_farthest_out_are_named_from_1():
-    x = heads([[0, 3], [0.1, 0]])
-    (ax,) = plots.head_scatter({"MRPC": x}, {"MRPC": x}, "one", "other", named=1).axes
-    assert [text.get_text() for text in ax.texts] == [" (1, 2)"]
+def test_names_of_heads_count_from_1_and_stand_where_no_other_dot_is():
+    _, ax = plt.subplots()
+    x, y = heads([[[0, 3], [1, 0]], [[0, 1], [1, 0]]])  # (1, 2) and (2, 1) are as high
+    plots.name_heads(ax, x, y, [(1, 2), (2, 1)])
+    assert {text.get_text(): text.get_ha() for text in ax.texts} == {
+        " (1, 2)": "left",
+        "(2, 1) ": "right",
+    }

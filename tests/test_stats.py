@@ -26,9 +26,11 @@ def heads(effect=0.0, examples=200, seed=0):
     return xr.DataArray(flips, axes, dims=["example", "layer", "head"])
 
 
-def test_an_estimate_of_one_run_is_the_usual_mean_and_error():
+def test_an_estimate_of_one_run_is_the_usual_mean_and_error_and_keeps_other_axes():
     one = values(0.3, runs=1)
-    found = stats.estimate({"MRPC": one}).sel(task="MRPC")
+    found = stats.estimate({"MRPC": one.expand_dims(layer=range(1, 4))})
+    assert found.value.sizes == {"task": 1, "layer": 3}
+    found = found.sel(task="MRPC", layer=2)
     assert float(found.value) == pytest.approx(float(one.mean()))
     error = float(one.std("example", ddof=1)[0]) / 300**0.5
     assert float(found.error) == pytest.approx(error)
@@ -47,31 +49,30 @@ def test_intervals_cover_the_mean_of_all_runs_and_examples_in_19_of_20_cases():
 
 def test_a_task_with_one_run_borrows_the_variance_between_runs_of_the_others():
     many = values(0, runs=5, apart=1.0)
-    alone, beside = (
-        stats.estimate({"RTE": values(runs=1)}),
-        stats.estimate({"RTE": values(runs=1), "MRPC": many}),
-    )
-    width = [float((one.high - one.low).sel(task="RTE")) for one in (alone, beside)]
+    width = []
+    for others in ({}, {"MRPC": many}):
+        one = stats.estimate({"RTE": values(runs=1), **others}).sel(task="RTE")
+        width.append(float(one.high - one.low))
     assert width[1] > 5 * width[0]
 
 
-def test_an_estimate_keeps_other_axes():
-    layers = values().expand_dims(layer=range(1, 4))
-    assert stats.estimate({"MRPC": layers, "RTE": layers}).value.sizes == {"task": 2, "layer": 3}
+@pytest.mark.parametrize("sides", [1, 2])
+def test_maxima_of_the_null_are_those_of_a_plain_loop(sides):
+    flips, signs = heads(), np.random.default_rng(3).choice([-1.0, 1.0], (50, 200))
+    plain = [(one[:, None, None] * flips.values).mean(axis=0) for one in signs]
+    largest = [np.abs(one).max() if sides == 2 else one.max() for one in plain]
+    turned = flips.transpose("head", "example", "layer")
+    np.testing.assert_allclose(stats.null_maxima(turned, sides, draws=50, seed=3), largest)
 
 
-def test_luck_finds_a_head_that_gains_and_no_other():
-    p = stats.luck(heads(0.35))
-    assert float(p.sel(layer=2, head=3)) < 0.01
+def test_p_values_find_a_head_that_gains_and_no_other():
+    flips = heads(0.35)
+    flips[:, 0, 0] = 0  # changes nothing
+    p = stats.corrected_p(flips)
+    assert float(p.sel(layer=2, head=3)) < 0.01 and float(p.sel(layer=1, head=1)) > 0.9
     assert float(p.where(p > p.min()).min()) > 0.01
-    lucky = [float(stats.luck(heads(seed=seed), draws=400).min()) < 0.05 for seed in range(100)]
-    assert np.mean(lucky) < 0.1, "some head of twelve in one of twenty cases"
-
-
-def test_a_head_that_changes_nothing_is_not_lucky():
-    still = heads()
-    still[:, 0, 0] = 0
-    assert float(stats.luck(still).sel(layer=1, head=1)) > 0.9
+    least = [float(stats.corrected_p(heads(seed=seed), draws=400).min()) for seed in range(100)]
+    assert np.mean(np.array(least) < 0.05) < 0.1, "some head of twelve in one of twenty cases"
 
 
 def test_the_score_of_a_regression_is_its_correlation_and_has_its_error():
@@ -88,9 +89,12 @@ def test_the_score_of_a_regression_is_its_correlation_and_has_its_error():
     np.testing.assert_array_equal(stats.score(constant, "_without"), 0)
 
 
-def test_the_score_of_a_classifier_is_its_accuracy():
-    one = xr.Dataset({"right": ("example", [True, False, True, True])})
-    assert float(stats.score(one).mean()) == 75
+def test_the_score_of_a_classifier_is_its_accuracy_and_one_answer_for_all_gives_the_majority_class():
+    one = xr.Dataset(
+        {"right": ("example", [True] * 4), "label": (("run", "example"), [[1, 1, 0, 1]] * 2)}
+    )
+    assert stats.majority(one) == 75 and np.isnan(stats.majority(one.drop_vars("right")))
+    assert float(stats.score(one.assign(right=one.right & (one.label[0] == 1))).mean()) == 75
 
 
 def test_refitting_undoes_a_scale_and_a_shift_of_all_answers():
@@ -122,6 +126,8 @@ def test_a_concordance_is_the_share_of_pairs_in_order_whatever_the_threshold():
     labels, answers = np.array([0.0, 0.2, 0.2, 0.9]), np.array([1.0, 5.0, 2.0, 3.0])
     of = xr.Dataset({"label": ("example", labels), "answer": (("run", "example"), answers[None])})
     assert float(stats.concordance(of).mean()) == pytest.approx(100 * 4 / 5)
+    with pytest.raises(ValueError, match="labels 0 and 1, and there is 2"):
+        stats.concordance(answered(np.full(3, 0.5), np.array([0, 1, 2])))
 
 
 @pytest.mark.parametrize("regression", [False, True])
@@ -137,19 +143,6 @@ def test_a_concordance_has_the_error_of_its_mean(regression):
         draws.append((float(each.mean()), float(each.std() / 100**0.5)))
     shares, errors = np.array(draws).T
     assert errors.mean() == pytest.approx(shares.std(), rel=0.12)
-
-
-def test_of_three_labels_there_is_no_order():
-    one = answered(np.full(3, 0.5), np.array([0, 1, 2]))
-    with pytest.raises(ValueError, match="labels 0 and 1, and there is 2"):
-        stats.concordance(one)
-
-
-def test_the_majority_class_is_what_one_answer_for_all_gives():
-    one = xr.Dataset(
-        {"right": ("example", [True] * 4), "label": (("run", "example"), [[1, 1, 0, 1]] * 2)}
-    )
-    assert stats.majority(one) == 75 and np.isnan(stats.majority(one.drop_vars("right")))
 
 
 def interval(low, high):
@@ -207,22 +200,13 @@ def test_the_table_has_every_task_and_the_verdicts_of_other_studies(study, tmp_p
     study.claims.each("It helps", "+1", estimates(1.0, 1.0))
     path = tmp_path / "results" / "e5-again" / "pages" / "6_page.json"
     path.parent.mkdir(parents=True)
-    path.write_text(
-        json.dumps({"claims": {"It helps": {"verdict": "?", "tasks": {"task 0": "? +0.2"}}}})
-    )
+    other = {"It helps": {"verdict": "?", "tasks": {"task 0": "? +0.2"}}}
+    path.write_text(json.dumps({"claims": other}))
     table = study.claims.table()
-    assert table.columns.tolist() == [
-        "the paper",
-        "holds if",
-        "here",
-        "task 0",
-        "task 1",
-        "E5 again",
-    ]
-    assert table.loc["It helps", "holds if"] == "above 0"
-    assert table.loc["It helps", "E5 again"] == "task 0 ? +0.2" and table.loc[
-        "It helps", "task 0"
-    ].startswith("✓ +1.0 [+0.9, ")
+    (row,) = table.to_dict("records")
+    assert [*row] == ["the paper", "holds if", "here", "task 0", "task 1", "E5 again"]
+    assert row["holds if"] == "above 0" and row["E5 again"] == "task 0 ? +0.2"
+    assert row["task 0"].startswith("✓ +1.0 [+0.9, ")
     study.say(gain=1.23456789)
     study.say(loss=2, not_measured=float("nan"))
     kept = json.loads((tmp_path / "6_page" / "e5.json").read_text())
