@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ import numpy as np
 import torch
 import xarray as xr
 
-from .annotation import RELATIONS, UPOS, Treebank, read, too_few_arcs
+from .annotation import UPOS, Treebank, read, too_few_arcs
 from .attention import observe
 from .batches import Batch, batches_of
 from .common import head_name, listed
@@ -28,54 +27,32 @@ if TYPE_CHECKING:
     import pandas as pd
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-WAYS = ("dependent → head", "head → dependent")
+ARC_DIRECTIONS = ("dependent → head", "head → dependent")
 RESAMPLES = 1000
 LEAST_EXAMPLES = 30  # sentences of a relation in either half
 FURTHEST = 10  # words; how far the fixed offsets reach
 # A rule points from a word at the nearest word of one part of speech, as Universal Dependencies has
 # them ("NOUN" with proper nouns), on one side or on either.
 TAGS = tuple(tag for tag in UPOS if tag != "PROPN")
-SIDES = ("before", "after", "on either side")
-RULES = tuple(f"{tag} {side}" for tag in TAGS for side in SIDES)
+NEAREST = tuple(f"{tag} {side}" for tag in TAGS for side in ("before", "after", "on either side"))
 
 
 # Where heads point.
 
 
-@dataclass(frozen=True)
-class Arcs:
-    """All dependencies of one relation, and where they and the heads point.
-
-    Attributes:
-        example: which example each arc is in, shape (arcs,); its sentences share a map.
-        offset: head minus dependent in words, shape (arcs,).
-        hits: True where an attention head points right, shape (ways, arcs, layers, heads).
-        by_rule: True where each of :data:`RULES` points right, shape (ways, arcs, rules).
-    """
-
-    example: np.ndarray
-    offset: np.ndarray
-    hits: np.ndarray
-    by_rule: np.ndarray
-
-
 class Pointing:
-    """Measurement: does each head point along the arcs of each relation?
+    """Measurement: does each head point along the arcs of the sentences?
 
     Args:
         inputs: per example of the data.
-        relations: by name the labels of a relation's arcs.
     """
 
-    def __init__(
-        self, inputs: Sequence[AnnotatedInput], relations: Mapping[str, set[str]] = RELATIONS
-    ):
-        self._relations = relations
+    def __init__(self, inputs: Sequence[AnnotatedInput]):
         self._sentences = [
             [
                 sentence
                 for sentence in annotated.sentences
-                if all(sentence.pieces) and len(set(sentence.written)) > 1
+                if all(sentence.pieces) and len(set(sentence.written)) > 1 and sentence.arcs
             ]
             for annotated in inputs
         ]
@@ -87,38 +64,34 @@ class Pointing:
             points = [points_at(own, sentence) for sentence in self._sentences[index]]
             self._points.setdefault(index, []).append(points)
 
-    def compute(self) -> dict[str, Arcs]:
-        """Arcs of each relation."""
-        found = [
-            (index, sentence, np.stack(layers), nearest_words(sentence))
-            for index in sorted(self._points)
-            for sentence, layers in zip(
-                self._sentences[index], zip(*self._points[index], strict=True), strict=True
-            )
-        ]
-        return {name: _arcs_of(labels, found) for name, labels in self._relations.items()}
+    def compute(self) -> xr.Dataset:
+        """Of each arc its ``example``, whose sentences share a map, ``relation`` and ``offset``: head minus dependent in words.
+
+        ``by_head`` and ``by_rule`` say in each direction which attention heads find it, and which of
+        :data:`NEAREST`.
+        """
+        examples, arcs, by_head, by_rule = list[int](), list[tuple[int, int, str]](), [], []
+        for index in sorted(self._points):
+            of_layers = zip(*self._points[index], strict=True)
+            for sentence, layers in zip(self._sentences[index], of_layers, strict=True):
+                examples += [index] * len(sentence.arcs)
+                arcs += sentence.arcs
+                by_head.append(_right(np.stack(layers), sentence.arcs))
+                by_rule.append(_right(nearest_words(sentence), sentence.arcs))
+        dependents, heads, relations = zip(*arcs, strict=True)
+        values = {
+            "example": ("arc", examples),
+            "relation": ("arc", list(relations)),
+            "offset": ("arc", np.subtract(heads, dependents)),
+            "by_head": (("direction", "arc", "layer", "head"), np.concatenate(by_head, axis=1)),
+            "by_rule": (("direction", "arc", "rule"), np.concatenate(by_rule, axis=1)),
+        }
+        return xr.Dataset(values, {"direction": list(ARC_DIRECTIONS), "rule": list(NEAREST)})
 
 
-def _arcs_of(
-    labels: set[str], found: Sequence[tuple[int, PlacedSentence, np.ndarray, np.ndarray]]
-) -> Arcs:
-    """Arcs of a relation in sentences, each with its example and the words at which heads and rules point."""
-    examples, offsets = list[int](), list[int]()
-    hits = [np.zeros((len(WAYS), 0, 0, 0), dtype=bool)]
-    by_rule = [np.zeros((len(WAYS), 0, len(RULES)), dtype=bool)]
-    for index, sentence, heads, rules in found:
-        if arcs := [arc[:2] for arc in sentence.arcs if arc[2] in labels]:
-            examples += [index] * len(arcs)
-            offsets += [head - dependent for dependent, head in arcs]
-            hits.append(_right(heads, arcs))
-            by_rule.append(_right(rules, arcs))
-    whole, rules = np.concatenate(hits[1:] or hits, axis=1), np.concatenate(by_rule, axis=1)
-    return Arcs(np.array(examples, int), np.array(offsets, int), whole, rules)
-
-
-def _right(points_at: np.ndarray, arcs: Sequence[tuple[int, int]]) -> np.ndarray:
-    """Which arcs are found, (ways, arcs, …), by the word at which each word points, (…, words)."""
-    dependents, heads = np.array(arcs).T
+def _right(points_at: np.ndarray, arcs: Sequence[tuple[int, int, str]]) -> np.ndarray:
+    """Which arcs are found, (directions, arcs, …), by the word at which each word points, (…, words)."""
+    dependents, heads = np.array([arc[:2] for arc in arcs]).T
     to_heads = points_at[..., dependents] == heads
     to_dependents = points_at[..., heads] == dependents
     return np.moveaxis(np.stack([to_heads, to_dependents]), -1, 1)
@@ -145,7 +118,7 @@ def points_at(maps: torch.Tensor, sentence: PlacedSentence) -> np.ndarray:
 
 
 def nearest_words(sentence: PlacedSentence) -> np.ndarray:
-    """The written word at which each of :data:`RULES` points from every one, -1 for none: shape (rules, written words)."""
+    """The written word at which each of :data:`NEAREST` points from every one, -1 for none: shape (rules, written words)."""
     numbers, written = np.arange(max(sentence.written) + 1), sentence.written
     points_at = []
     for tag in TAGS:
@@ -170,7 +143,7 @@ def best_offset(offsets: np.ndarray) -> int:
     return max(candidates, key=lambda offset: np.count_nonzero(offsets == offset))
 
 
-def choose_and_measure(name: str, arcs: Arcs, way: int, seed: int) -> dict[str, object]:
+def choose_and_measure(arcs: xr.Dataset, seed: int) -> dict[str, object]:
     """A relation's best head, distance and rule in one direction, on examples that chose none of them.
 
     They are chosen on one half of the examples and measured on the other, so that no luck of the
@@ -178,38 +151,40 @@ def choose_and_measure(name: str, arcs: Arcs, way: int, seed: int) -> dict[str, 
     for the choice among all heads (:func:`bertology_utils.stats.corrected_p`).
 
     Args:
-        name: of the relation.
-        arcs: from :class:`Pointing`, in two examples at least.
-        way: place in :data:`WAYS`.
+        arcs: from :class:`Pointing`, of one relation in one direction, in two examples at least.
         seed: of halving, resampling and signs.
 
     Returns:
-        A row of the table of :func:`head_dependencies`.
+        A row of the table of :func:`head_dependencies`, without the relation.
     """
+    direction = str(arcs.direction.values)
     examples, of_arcs = np.unique(arcs.example, return_inverse=True)
     drawn = np.random.default_rng(seed).permutation(len(examples))
     chooses = (drawn < len(examples) // 2)[of_arcs]  # True at arcs of the one half
-    _, groups = np.unique(arcs.example[~chooses], return_inverse=True)
-    hits = arcs.hits[way].astype(float)  # (arcs, layers, heads)
-    mean = hits[chooses].mean(axis=0)
-    at = np.unravel_index(mean.argmax(), mean.shape)
-    offsets = -arcs.offset if way else arcs.offset
-    offset = best_offset(offsets[chooses])
-    rule = int(arcs.by_rule[way, chooses].mean(axis=0).argmax())
-    rivals = {"distance": offsets == offset, "rule": arcs.by_rule[way, :, rule]}
-    row: dict[str, object] = {"relation": name, "direction": WAYS[way], "arcs": len(groups)}
-    row["best head"] = head_name(int(at[0]), int(at[1]))
-    for title, right in {"head": hits[:, at[0], at[1]], **rivals}.items():
-        shares = _share_over_arcs(right[~chooses].astype(float), groups, seed)
+    chosen_on, measured_on = arcs.isel(arc=chooses), arcs.isel(arc=~chooses)
+    _, groups = np.unique(measured_on.example, return_inverse=True)
+    at = chosen_on.by_head.mean("arc").argmax(["layer", "head"])
+    sign = 1 if direction == ARC_DIRECTIONS[0] else -1
+    offset = best_offset(sign * chosen_on.offset.values)
+    rule = chosen_on.by_rule.mean("arc").argmax("rule").item()
+    hits = measured_on.by_head.values.astype(float)  # (arcs, layers, heads)
+    rivals = {
+        "distance": sign * measured_on.offset.values == offset,
+        "rule": measured_on.by_rule.values[:, rule],
+    }
+    row: dict[str, object] = {"direction": direction, "arcs": len(groups)}
+    row["best head"] = head_name(at["layer"].item(), at["head"].item())
+    for title, right in {"head": measured_on.by_head.isel(at).values, **rivals}.items():
+        shares = _share_over_arcs(right.astype(float), groups, seed)
         names = f"{title}: share of arcs", f"{title}: low", f"{title}: high"
         row |= dict(zip(names, shares, strict=True))
     p = {}
     for title, right in rivals.items():
-        ahead = sums_of_examples((hits - right[:, None, None])[~chooses], groups)
+        ahead = sums_of_examples(hits - right[:, None, None], groups)
         corrected = corrected_p(xr.DataArray(ahead, dims=["example", "layer", "head"]), seed=seed)
-        p[title] = float(corrected[at])
+        p[title] = corrected.isel(at).item()
     row |= {"best fixed distance": offset, "p": p["distance"]}
-    return row | {"best rule": RULES[rule], "p, rule": p["rule"]}
+    return row | {"best rule": NEAREST[rule], "p, rule": p["rule"]}
 
 
 def sums_of_examples(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
@@ -260,7 +235,7 @@ def head_dependencies(
     Returns:
         A row for each relation and direction ("dependent → head", "head → dependent"), in the order
         of their arcs: the measured arcs; the best head, "(layer, head)" from 1; the shares of arcs
-        that it, the best fixed distance and the best of :data:`RULES` find, with 95 % intervals over
+        that it, the best fixed distance and the best of :data:`NEAREST` find, with 95 % intervals over
         sentences; that distance in words, and that rule; and the p of the head beating either,
         corrected over all heads.
         ``attrs["left out"]`` says by reason how many sentences, or arcs, are not measured. Without
@@ -288,16 +263,14 @@ def head_dependencies(
             f" wanted; choose of: {', '.join(enough)}"
         )
     chosen = [label for label in enough if label in (relations or {*enough} - {"punct"})]
-    pointing = Pointing(list(inputs.values()), {name: {name} for name in chosen})
     batches = batches_of(list(inputs), tokenizer, max_length=LONGEST)
-    arcs = observe(model, batches, {"pointing": pointing})["pointing"]
-    table = pd.DataFrame(
-        [
-            choose_and_measure(name, arcs[name], way, seed)
-            for name in chosen
-            for way in range(len(WAYS))
-        ]
-    )
+    arcs = observe(model, batches, {"": Pointing(list(inputs.values()))})[""]
+    rows = []
+    for name in chosen:
+        own = arcs.isel(arc=arcs.relation.values == name)
+        both = [choose_and_measure(own.sel(direction=one), seed) for one in ARC_DIRECTIONS]
+        rows += [{"relation": name} | row for row in both]
+    table = pd.DataFrame(rows)
     table.attrs["left out"] = left_out
     if why := bank.lacks_tags:
         table[[name for name in table if "rule" in name]] = np.nan

@@ -24,7 +24,6 @@ MINIATURE = Path(__file__).parent / "corpora" / "mini_framenet.zip"
 NLTK_PACKAGE = "framenet_v17"
 WANTED = ("luIndex.xml", "lu", "frame")
 NAMESPACE = "{http://framenet.icsi.berkeley.edu}"
-_UNREADABLE = (OSError, KeyError, TypeError, ValueError)
 Place = Path | zipfile.Path
 SENTENCE_TOKENS, ELEMENT_TOKENS = 12, 3  # the most that a sentence and an element may have
 # FrameNet's names of grammatical functions; Ext, the external argument, is a verb's subject, or that
@@ -74,13 +73,11 @@ class Release:
     """A release as it was read.
 
     Attributes:
-        name: what it is called in tables.
         exemplars: all annotated sentences of its lexical units.
         core_sets: elements in declared core sets, by frame; frames that declare none are left out.
         problems: files and annotations that had to be left out, and why, a line each.
     """
 
-    name: str
     exemplars: tuple[Exemplar, ...]
     core_sets: dict[str, tuple[str, ...]]
     problems: tuple[str, ...] = ()
@@ -95,7 +92,7 @@ def load_release(source: str) -> Release:
 
     Raises:
         ValueError, FileNotFoundError: there is no release, it has no annotated sentence, or the zip
-            is damaged.
+            cannot be unpacked.
         ConnectionError: NLTK cannot download.
     """
     kind, place = parse_source("framenet", source)
@@ -103,12 +100,10 @@ def load_release(source: str) -> Release:
     try:
         # A zip is read where it is, and nothing unpacked.
         return _read(find_root(zipfile.Path(path) if path.is_file() else path.resolve()))
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise ValueError(f"{path} is no zip archive, or a damaged one: {error}") from None
-    except RuntimeError as error:  # a password, or a way to pack that Python does not know
-        raise ValueError(
-            f"{path} cannot be unpacked: {error}; unpack it yourself, and give framenet='folder:PATH'"
-        ) from None
+    # It is damaged, has a password, or is packed in a way that Python does not know.
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
+        advice = "get it again, or unpack it yourself and give framenet='folder:PATH'"
+        raise ValueError(f"{path} cannot be unpacked: {error}; {advice}") from None
 
 
 def find_root(folder: Place) -> Place:
@@ -171,7 +166,7 @@ def _read(root: Place) -> Release:
         for path in track(sorted(paths, key=str), f"reading FrameNet, {folder}"):
             try:
                 yield path.name, read(path)
-            except _UNREADABLE as error:
+            except (OSError, KeyError, TypeError, ValueError) as error:
                 problems.append(f"{path.name} cannot be read: {type(error).__name__}: {error}")
 
     core_sets = dict(core_set for _, core_set in read_each("frame", read_core_sets) if core_set[1])
@@ -190,7 +185,7 @@ def _read(root: Place) -> Release:
     named = {unit.attrib["ID"] for unit in _parse(root / WANTED[0]).iter(NAMESPACE + "lu")}
     if missing := len(named - numbers):
         problems.append(f"{missing} of {len(named)} units that luIndex.xml names have no file")
-    return Release(root.name, tuple(exemplars), core_sets, tuple(problems))
+    return Release(tuple(exemplars), core_sets, tuple(problems))
 
 
 def _parse(path: Place) -> Any:

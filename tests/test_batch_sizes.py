@@ -7,6 +7,7 @@ seed and index.
 import dataclasses
 import inspect
 import pkgutil
+from collections.abc import Mapping
 from importlib import import_module
 
 import numpy as np
@@ -55,7 +56,7 @@ def leaves(result, name=""):
     """All numbers of a result, by the way to them."""
     if dataclasses.is_dataclass(result):
         result = vars(result)
-    if isinstance(result, dict):
+    if isinstance(result, Mapping):
         for key, part in result.items():
             yield from leaves(part, f"{name} {key}")
     elif isinstance(result, (list, tuple)):

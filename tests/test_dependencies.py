@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import xarray as xr
 from conftest import conllu, loaded
 from plain import TASKS, made_input, measured, replay, words
 from scipy.stats import bootstrap
@@ -12,10 +13,8 @@ from bertology_utils import dependencies, head_dependencies
 from bertology_utils.annotation import sentences_of
 from bertology_utils.attention import observe
 from bertology_utils.dependencies import (
-    RELATIONS,
-    RULES,
-    WAYS,
-    Arcs,
+    ARC_DIRECTIONS,
+    NEAREST,
     Pointing,
     choose_and_measure,
     nearest_words,
@@ -42,26 +41,29 @@ def plain_pointer(maps, sentence, at):
 @pytest.mark.parametrize("task", TASKS)
 def test_hits_are_the_plain_ones(task):
     inputs, batches, model, examples = measured(task)
-    pointing = Pointing(inputs)
-    found = observe(model, batches, {"p": pointing})["p"]
-    plain = {name: [] for name in RELATIONS}  # (example, offset, hits, leads) of every arc
+    found = observe(model, batches, {"p": Pointing(inputs)})["p"]
+    plain = []  # (example, relation, offset, hits, leads) of every arc
     for number, example in enumerate(examples):
         for sentence in example.sentences:
             for at, (token, _) in enumerate(sentence):
-                if token.deprel in RELATIONS and token.head >= 0:
+                if token.head >= 0:
                     ends = (token.head, at), (at, token.head)
                     pairs = [(to, *plain_pointer(example.maps, sentence, own)) for to, own in ends]
                     hits = [pointer == to for to, pointer, _ in pairs]
                     leads = [lead for *_, lead in pairs]
-                    plain[token.deprel].append((number, token.head - at, hits, leads))
-    for name, arcs in found.items():
-        numbers, offsets, hits, leads = map(np.array, zip(*plain[name], strict=True))
-        assert arcs.offset.tolist() == offsets.tolist()
-        assert arcs.example.tolist() == numbers.tolist()
-        clear = leads.swapaxes(0, 1) > 1e-6
-        assert clear.mean() > 0.99, "hardly any near ties"
-        assert (arcs.hits == hits.swapaxes(0, 1))[clear].all()
-    assert len(found["nsubj"].offset) >= 40 and len(found["det"].offset) >= 40
+                    plain.append((number, token.deprel, token.head - at, hits, leads))
+    numbers, relations, offsets, hits, leads = map(np.array, zip(*plain, strict=True))
+    assert found.example.values.tolist() == numbers.tolist()
+    assert found.relation.values.tolist() == relations.tolist()
+    assert found.offset.values.tolist() == offsets.tolist()
+    clear = leads.swapaxes(0, 1) > 1e-6
+    assert clear.mean() > 0.99, "hardly any near ties"
+    assert (found.by_head.values == hits.swapaxes(0, 1))[clear].all()
+    assert min(np.sum(relations == name) for name in ("nsubj", "det")) >= 40
+
+
+def of(found, relation):
+    return found.isel(arc=found.relation.values == relation)
 
 
 SENTENCE = words("The DET 1 det | gardener NOUN 2 nsubj | waters VERB -1 root | roses NOUN 2 dobj")
@@ -79,9 +81,7 @@ def test_a_cut_sentence_is_left_out():
     whole, cut = made_input(SENTENCE), made_input(SENTENCE, [(1,), (2,), (3,), ()])
     pointing = Pointing([cut, whole])
     found = replay(pointing, [np.eye(5)[None, None], np.eye(6)[None, None]])
-    assert len(found["nsubj"].offset) == 1
-    none = replay(Pointing([cut]), [np.eye(5)[None, None]])
-    assert all(not len(arcs.offset) for arcs in none.values())
+    assert (found.example == 1).all() and of(found, "nsubj").sizes["arc"] == 1
 
 
 def fused(*order):
@@ -99,20 +99,19 @@ def fused(*order):
 
 
 def test_words_that_share_a_written_word_are_found_together_and_their_order_changes_nothing():
-    relations = {name: {name} for name in ("det", "case", "nsubj", "nmod")}
     at_it = pointing_at({1: 5, 2: 4, 3: 4, 4: 3, 5: 4}, 7)
     at_itself = at_it.copy()  # "of-the" attends most to itself, and after that to its noun
     at_itself[..., 2:4, :] = [0, 0.02, 0.4, 0.4, 0.15, 0.03, 0]
     for maps in (at_it, at_itself):
         one, other = (
-            replay(Pointing([fused(*order)], relations), [maps])
-            for order in (("of", "the"), ("the", "of"))
+            replay(Pointing([fused(*order)]), [maps]) for order in (("of", "the"), ("the", "of"))
         )
         for name in ("det", "case"):
-            assert one[name].hits.tolist() == other[name].hits.tolist() == [[[[True]]]] * 2, name
-            assert one[name].offset.tolist() == other[name].offset.tolist() == [1]
-        assert one["nsubj"].offset.tolist() == [3], "written words are counted"
-        assert one["nmod"].offset.tolist() == [-2]
+            for found in (one, other):
+                assert of(found, name).by_head.values.tolist() == [[[[True]]]] * 2, name
+                assert of(found, name).offset == 1
+        assert of(one, "nsubj").offset == 3, "written words are counted"
+        assert of(one, "nmod").offset == -2
 
 
 SHARED = {  # wordpieces of "do" and "n't", and the written words of "they do n't go"
@@ -129,39 +128,41 @@ def test_words_that_share_a_wordpiece_are_found_together(do, not_, written):
     last = not_[-1] + 1
     made = made_input(words(text), [(1,), do, not_, (last,)])
     assert made.sentences[0].written == written
-    relations = {name: {name} for name in ("aux", "advmod")}
     for own in sorted({*do, *not_}):  # whichever of their wordpieces it attends to
         maps = pointing_at({last: own} | dict.fromkeys({*do, *not_}, last), last + 2)
-        found = replay(Pointing([made], relations), [maps])
-        aux, advmod = (found[name].hits.ravel().tolist() for name in relations)
+        found = replay(Pointing([made]), [maps])
+        aux, advmod = (
+            of(found, name).by_head.values.ravel().tolist() for name in ("aux", "advmod")
+        )
         if do[-1] == not_[0] - 1:
             assert (aux, advmod) == ([True, own in do], [True, own in not_])
         else:
             assert aux == advmod == [True, True]
 
 
-def planted_arcs(sentences=150, per_sentence=2, seed=0):
-    """Arcs with offsets of 1 (most of them) to 4, and 2 × 3 heads that hit one arc in four by chance."""
+def planted_arcs(sentences=150, per_sentence=2, seed=0, way=0):
+    """Arcs with offsets of 1 (most of them) to 4, 2 × 3 heads that find one in four by chance, and rules that find none."""
     rng = np.random.default_rng(seed)
     examples = np.repeat(np.arange(sentences), per_sentence)
     offsets = rng.choice([1, 2, 3, 4], size=len(examples), p=[0.4, 0.2, 0.2, 0.2])
-    hits = rng.random((2, len(examples), 2, 3)) < 0.25
-    return Arcs(examples, offsets, hits, no_rules(len(examples)))
-
-
-def no_rules(arcs):
-    """Rules that never point right."""
-    return np.zeros((2, arcs, len(RULES)), dtype=bool)
+    values = {
+        "example": ("arc", examples),
+        "offset": ("arc", offsets),
+        "by_head": (("arc", "layer", "head"), rng.random((2, len(examples), 2, 3))[way] < 0.25),
+        "by_rule": (("arc", "rule"), np.zeros((len(examples), len(NEAREST)), dtype=bool)),
+    }
+    return xr.Dataset(values, {"direction": ARC_DIRECTIONS[way]})
 
 
 @pytest.mark.parametrize("way", [0, 1])
 def test_a_head_that_always_points_right_is_chosen_and_beats_the_distance(way):
-    arcs = planted_arcs()
-    arcs.hits[way, :, 1, 2] = True
-    row = choose_and_measure("x", arcs, way, seed=1)
-    assert row["direction"] == WAYS[way] and row["best fixed distance"] == (1, -1)[way]
+    arcs = planted_arcs(way=way)
+    arcs.by_head[:, 1, 2] = True
+    row = choose_and_measure(arcs, seed=1)
+    assert row["direction"] == ARC_DIRECTIONS[way]
+    assert row["best fixed distance"] == (1, -1)[way]
     assert row["best head"] == "(2, 3)" and row["p"] < 0.01
-    share = (arcs.offset == 1).mean()
+    share = float((arcs.offset == 1).mean())
     assert row["arcs"] == 150, "one half of the examples"
     assert row["head: share of arcs"] == row["head: low"] == row["head: high"] == 1
     assert row["distance: share of arcs"] == pytest.approx(share, abs=0.1)
@@ -170,28 +171,34 @@ def test_a_head_that_always_points_right_is_chosen_and_beats_the_distance(way):
 
 def test_a_head_that_follows_the_best_offset_does_not_beat_it():
     arcs = planted_arcs()
-    arcs.hits[0, :, 0, 1] = arcs.offset == 1
-    row = choose_and_measure("x", arcs, 0, seed=1)
+    arcs.by_head[:, 0, 1] = arcs.offset == 1
+    row = choose_and_measure(arcs, seed=1)
     assert row["best head"] == "(1, 2)" and row["p"] > 0.5
     assert row["head: share of arcs"] == row["distance: share of arcs"]
-
-
-def test_heads_that_point_at_random_beat_nothing():
-    rows = [choose_and_measure("x", planted_arcs(seed=seed), 0, seed=1) for seed in range(20)]
-    assert sum(row["p"] < 0.05 for row in rows) <= 3
 
 
 @pytest.mark.parametrize(("sentences", "beaten"), [(6, False), (80, True)])
 def test_many_arcs_of_few_examples_prove_nothing(sentences, beaten):
     arcs = planted_arcs(sentences, 240 // sentences)
-    arcs.hits[0, :, 1, 1] = True
-    row = choose_and_measure("x", arcs, 0, seed=1)
+    arcs.by_head[:, 1, 1] = True
+    row = choose_and_measure(arcs, seed=1)
     assert row["best head"] == "(2, 2)" and (row["p"] < 0.05) is beaten
+
+
+def test_heads_that_point_at_random_are_no_better_on_other_sentences_and_beat_nothing():
+    """The best of many on its own half is the luckiest; on the other half it is as good as any."""
+    arcs = planted_arcs(sentences=120)
+    hits = np.random.default_rng(1).random((240, 6, 12)) < 0.25
+    lucky = arcs.assign(by_head=(("arc", "layer", "head"), hits))
+    rows = [choose_and_measure(lucky, seed) for seed in range(20)]
+    assert sum(row["p"] < 0.05 for row in rows) <= 3
+    shares = [row["head: share of arcs"] for row in rows]
+    assert np.mean(shares) < hits.mean(axis=0).max() - 0.03, "what all sentences would say"
 
 
 def test_the_interval_is_over_examples_as_scipy_resamples_them():
     arcs = planted_arcs(sentences=60, per_sentence=3, seed=2)
-    values, groups = (arcs.offset == 1).astype(float), arcs.example
+    values, groups = (arcs.offset.values == 1).astype(float), arcs.example.values
     mean, low, high = dependencies._share_over_arcs(values, groups, seed=1)
     sums = np.bincount(groups, values)
     other = bootstrap((sums,), lambda part: part.mean() / 3, method="percentile", vectorized=False)
@@ -203,7 +210,7 @@ def test_a_rule_points_at_the_nearest_word_of_a_kind():
     (placed,) = made_input(
         words("she PRON 1 nsubj|saw VERB -1 root|Ines PROPN 1 obj|and CCONJ 4 cc|cats NOUN 2 conj")
     ).sentences
-    points_at = dict(zip(RULES, nearest_words(placed).tolist(), strict=True))
+    points_at = dict(zip(NEAREST, nearest_words(placed).tolist(), strict=True))
     assert points_at["NOUN before"] == [-1, -1, -1, 2, 2], "a proper noun is a noun"
     assert points_at["NOUN after"] == [2, 2, 4, 4, -1]
     assert points_at["NOUN on either side"] == [2, 2, 4, 2, 2], "before, if both are as near"
@@ -212,23 +219,20 @@ def test_a_rule_points_at_the_nearest_word_of_a_kind():
 
 
 def test_arcs_say_which_rules_find_them():
-    (arcs,) = (replay(Pointing([made_input(SENTENCE)]), [np.eye(6)[None, None]])["nsubj"],)
-    found = {
-        WAYS[way]: {RULES[at] for at in np.flatnonzero(arcs.by_rule[way, 0])} for way in (0, 1)
-    }
-    assert found["dependent → head"] == {"VERB after", "VERB on either side"}
-    # The other noun is as near, behind the verb.
-    assert found["head → dependent"] == {"NOUN before", "NOUN on either side"}
+    found = of(replay(Pointing([made_input(SENTENCE)]), [np.eye(6)[None, None]]), "nsubj").by_rule
+    to_head, to_dependent = ({*found.rule.values[one.values[0]]} for one in found)
+    assert to_head == {"VERB after", "VERB on either side"}
+    assert to_dependent == {"NOUN before", "NOUN on either side"}, "before, if both are as near"
 
 
 def test_a_head_that_follows_a_rule_beats_the_distance_and_not_the_rule():
-    arcs, rule = planted_arcs(), RULES.index("VERB after")
-    arcs.by_rule[0, :, rule] = arcs.hits[0, :, 1, 2] = np.arange(300) % 10 > 0
-    row = choose_and_measure("x", arcs, 0, seed=1)
+    arcs, rule = planted_arcs(), NEAREST.index("VERB after")
+    arcs.by_rule[:, rule] = arcs.by_head[:, 1, 2] = np.arange(300) % 10 > 0
+    row = choose_and_measure(arcs, seed=1)
     assert row["best head"] == "(2, 3)" and row["p"] < 0.05 and row["best rule"] == "VERB after"
     assert row["rule: share of arcs"] == row["head: share of arcs"] and row["p, rule"] > 0.5
-    arcs.by_rule[0, ::3, rule] = False
-    assert choose_and_measure("x", arcs, 0, seed=1)["p, rule"] < 0.01
+    arcs.by_rule[::3, rule] = False
+    assert choose_and_measure(arcs, seed=1)["p, rule"] < 0.01
 
 
 # One call for any encoder and treebank.
@@ -252,7 +256,7 @@ def test_heads_of_any_encoder_on_any_treebank_in_one_call(tiny_bert, tmp_path):
     table = head_dependencies(model, tokenizer, treebank(tmp_path, 80))
     assert list(dict.fromkeys(table["relation"])) == ["det", "nsubj", "obj"]
     assert table.attrs["left out"] == {}
-    assert table["direction"].tolist() == [*WAYS] * 3
+    assert table["direction"].tolist() == [*ARC_DIRECTIONS] * 3
     assert (table["arcs"] == 40).all(), "measured on one half"
     assert (table["distance: share of arcs"] == 1).all()
     assert table["best fixed distance"].tolist() == [1, -1, 1, -1, -1, 1]
@@ -310,16 +314,6 @@ def test_sentences_that_are_too_long_are_left_out_before_relations_are_counted(
     counted = "1 left out, HEAD is the word itself .first in line [0-9]+.; left are nsubj 1, obj 0"
     with pytest.raises(ValueError, match=f"of its 66 sentences 64 are.*; {counted}"):
         dependencies.inputs_of(sentences_of(path, least=30), tokenizer, least=30)
-
-
-def test_head_and_distance_are_chosen_on_other_sentences():
-    """Of many heads that know nothing the best on its own half is the luckiest; on the other half it is as good as any."""
-    arcs = planted_arcs(sentences=120)
-    hits = np.random.default_rng(1).random((2, 240, 6, 12)) < 0.25
-    lucky = replace(arcs, hits=hits)
-    rows = [choose_and_measure("x", lucky, way, seed) for seed in range(20) for way in (0, 1)]
-    shares = [row["head: share of arcs"] for row in rows]
-    assert np.mean(shares) < hits.mean(axis=1).max() - 0.03, "what all sentences would say"
 
 
 def test_a_treebank_that_says_too_little_is_refused_in_words(tiny_bert, tmp_path):
