@@ -31,7 +31,6 @@ COLUMNS = {
     "qqp": {"label": "is_duplicate"},
     "mnli": {"premise": "sentence1", "hypothesis": "sentence2", "label": "gold_label"},
 }
-_MAX_SCORE = 5.0  # STS-B's labels run from 0 to 5
 Columns = dict[str, list[Any]]  # by name: texts, labels, or row numbers
 # The synthetic rows of three tasks, in the form of GLUE's own download and with their gold
 # annotation; corpora/README.md is their data card.
@@ -209,7 +208,6 @@ def read_table(task: Task, path: Path) -> Columns:
         raise ValueError(f"{path}, line 1: {what}")
     columns: Columns = {name: [] for name in (*names, "idx")}
     positions = {name: header.index(written) for name, written in names.items()}
-    labels: dict[str, int | float] = {}
     left_out: list[int] = []
     for number, line in enumerate(lines[1:], start=2):
         row = line.split("\t")
@@ -222,9 +220,7 @@ def read_table(task: Task, path: Path) -> Columns:
             raise ValueError(f"{path}, line {number}: {wrong}; {advice}")
         for name, position in positions.items():
             columns[name].append(row[position])
-        if (label := columns["label"][-1]) not in labels:
-            labels[label] = _label(task, label, f"{path}, line {number}")
-        columns["label"][-1] = labels[label]
+        columns["label"][-1] = _label(task, columns["label"][-1], f"{path}, line {number}")
         columns["idx"].append(number - 2)
     if left_out:
         what = f"{len(left_out)} rows are left out, which have too few columns, as in GLUE's own"
@@ -235,7 +231,7 @@ def read_table(task: Task, path: Path) -> Columns:
 
 def _label(task: Task, text: str, where: str) -> int | float:
     if task.is_regression:
-        if re.fullmatch(r"\d+(\.\d+)?", text) and float(text) <= _MAX_SCORE:
+        if re.fullmatch(r"\d+(\.\d+)?", text) and float(text) <= 5:
             return float(text)
         raise ValueError(f"{where}: label {text!r} is not a score from 0 to 5")
     known = [*task.labels, *map(str, range(task.num_labels))]

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-AXES = ("run", "example")  # of estimates
 LEAST = 50  # sentences to fit a probe on, and to test it on
 RANK, SHRINKAGE = 64, 0.1  # directions of a probe; share of the mean variance that is added
 EPOCHS, PER_STEP, RATE = 40, 20, 0.001  # how Hewitt and Manning's probe is trained
@@ -146,8 +145,7 @@ class Corpus:
                 pieces = tuple(sentence.pieces[at] for at in tree.kept)
                 usable.append((one.ids, pieces, tree))
         parts: Any = zip(*usable, strict=True) if usable else ((), (), ())
-        ids, pieces, trees = parts
-        return cls(ids, pieces, trees, left_out)
+        return cls(*parts, left_out)
 
     def _read(
         self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, heads: bool
@@ -315,9 +313,8 @@ def tree_probe(
         probe = fit(known, fitted, rank)
         seconds = time.perf_counter() - start
         right = arcs_right(tested, probe_scores(probe, new, tested))
-        one = stats.estimate(
-            {"": stats.share(*(xr.DataArray([of], dims=AXES) for of in (right, arcs)))}
-        )
+        both = (xr.DataArray([of], dims=("run", "example")) for of in (right, arcs))
+        one = stats.estimate({"": stats.share(*both)})
         share = (one[name].item() / 100 for name in ("value", "low", "high"))
         rows.append((layer, *share, (lengths == 1).mean(), seconds))
     table = pd.DataFrame(rows, columns=["layer", "UUAS", "low", "high", "chain", "seconds"])

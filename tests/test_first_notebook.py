@@ -48,22 +48,16 @@ def test_a_head_by_hand_is_the_models_own(classifier, tokenizer, head):
     weights = torch.softmax(query @ key.T / query.shape[1] ** 0.5, dim=1)
     own = attention_maps(classifier, batch)[layer][0, number]
     torch.testing.assert_close(weights, own, atol=forward_tolerance(classifier), rtol=0)
-    assert value.shape == (
-        len(x),
-        classifier.config.hidden_size // classifier.config.num_attention_heads,
-    )
+    assert value.shape == (len(x), 8)
 
 
 def test_heads_that_cannot_be_computed_by_hand_are_refused(classifier):
     with pytest.raises(ValueError, match=r"layer 3 of \(3, 0\): this model's layers are 0 to 2"):
         head_weights(classifier, 3, 0)
-    other = DistilBertModel(
-        DistilBertConfig(n_layers=1, n_heads=2, dim=8, hidden_dim=8, vocab_size=9)
-    )
-    with pytest.raises(
-        ValueError, match="DistilBertModel are not laid out as BERT's.*attention_maps"
-    ):
-        head_weights(other, 0, 0)
+    sizes = {"n_layers": 1, "n_heads": 2, "dim": 8, "hidden_dim": 8, "vocab_size": 9}
+    told = "DistilBertModel are not laid out as BERT's.*attention_maps"
+    with pytest.raises(ValueError, match=told):
+        head_weights(DistilBertModel(DistilBertConfig(**sizes)), 0, 0)
 
 
 def text_of(kind, wanted):
@@ -79,7 +73,7 @@ def shown():
     return {}
 
 
-@pytest.fixture(params=["pair", "sentence"])
+@pytest.fixture(params=['("A swan sang.", "It was heard.")', '"A swan sang."'])
 def own(classifier, tokenizer, shown, request):
     """The names that stand after the reader's own pair, or one sentence, was run."""
     study = SimpleNamespace(figure=lambda figure, name, alt: shown.update({name: figure}))
@@ -87,11 +81,7 @@ def own(classifier, tokenizer, shown, request):
     names |= {"tokenizer": tokenizer, "plots": plots}
     names |= {"batches_of": batches_of, "attention_maps": attention_maps}
     code = text_of("code", "mine = ")
-    if request.param == "sentence":
-        code = re.sub(r"mine = .*", 'mine = "A swan sang."', code, count=1)
-    else:
-        code = re.sub(r"mine = .*", 'mine = ("A swan sang.", "It was heard.")', code, count=1)
-    exec(code, names)
+    exec(re.sub(r"mine = .*", f"mine = {request.param}", code, count=1), names)
     return names
 
 
@@ -108,9 +98,7 @@ def test_what_the_notebook_hands_to_bertviz_is_what_bertviz_takes(own, head_view
     blocks = re.findall(r"```python\n(.*?)```", text_of("markdown", "bertviz"), re.DOTALL)
     exec(next(block for block in blocks if "bertviz" in block), own)
     (((maps, tokens), options),) = head_view
-    assert len(maps) == 3 and {tuple(layer.shape) for layer in maps} == {
-        (1, 4, len(tokens), len(tokens))
-    }
+    assert [layer.shape for layer in maps] == [(1, 4, len(tokens), len(tokens))] * 3
     assert tokens == own["own_tokens"] and options == {"layer": 1, "heads": [2]}
 
 

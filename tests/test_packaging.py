@@ -21,9 +21,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptoo
 def test_every_package_is_found():
     assert PROJECT["packages"]["find"] == {"include": ["bertology_utils*"], "namespaces": False}
     folders = {path.parent for path in (ROOT / "bertology_utils").rglob("*.py")}
-    assert not [
-        folder for folder in folders if not (folder / "__init__.py").is_file()
-    ]  # these would be left out
+    assert all((folder / "__init__.py").is_file() for folder in folders), "it would be left out"
 
 
 def test_every_data_file_is_named():
@@ -94,18 +92,12 @@ def recipe(target, *settings):
 
 def test_the_lowest_versions_are_resolved_installed_and_tested_beside_the_locked_torch():
     lines = recipe("test-lowest")
-    resolved, pinned, installed, tested = (
-        next(number for number, line in enumerate(lines) if part in line)
-        for part in ("pip compile", "packages.lock", "-r .venv-lowest/packages.lock", "pytest")
-    )
-    assert resolved < pinned < installed < tested
-    assert "--resolution lowest-direct" in lines[resolved] and lines[resolved].endswith(
-        "pyproject.toml"
-    )
-    assert "(torch|uv)==" in lines[pinned] and '-m "not locked" tests' in lines[tested]
-    assert not [line for line in lines if re.search(r"(?<!-lowest)/bin/", line)], (
-        "it leaves the person's environment alone"
-    )
+    steps = ("--resolution lowest-direct .*pyproject.toml$", r"\(torch\|uv\)==.*packages.lock")
+    steps += ("-r .venv-lowest/packages.lock", 'pytest.* -m "not locked" tests')
+    places = [next(at for at, line in enumerate(lines) if re.search(one, line)) for one in steps]
+    assert places == sorted(places)
+    others = [line for line in lines if re.search(r"(?<!-lowest)/bin/", line)]
+    assert not others, "it leaves the person's environment alone"
 
 
 @pytest.mark.parametrize(
@@ -126,19 +118,12 @@ def test_torch_is_the_build_for_the_driver_or_the_one_that_is_named(settings, ba
 @pytest.mark.parametrize("python", ["3.11.0", "3.11.9", "3.12.0", "3.13.0"])
 @pytest.mark.parametrize("system", ["linux", "darwin"])
 def test_no_package_has_two_versions_on_one_machine_nor_another_for_the_site(python, system):
-    environment = {
-        "python_full_version": python,
-        "python_version": python[:4],
-        "sys_platform": system,
-        "os_name": "posix",
-    }
-    here = {
-        (pin.name, str(pin.specifier))
-        for pin in PINS + SITE_PINS
-        if pin.marker is None or pin.marker.evaluate(environment)
-    }
-    names = [name for name, _ in here]
-    assert len(names) == len(set(names))
+    environment = {"python_full_version": python, "python_version": python[:4]}
+    environment |= {"sys_platform": system, "os_name": "posix"}
+    versions = {}
+    for pin in PINS + SITE_PINS:
+        if pin.marker is None or pin.marker.evaluate(environment):
+            assert versions.setdefault(pin.name, pin.specifier) == pin.specifier, pin.name
 
 
 @pytest.mark.locked
@@ -148,9 +133,7 @@ def test_what_runs_is_what_is_locked():
         re.sub(r"[-_.]+", "-", found.metadata["Name"]).lower(): found.version.split("+")[0]
         for found in metadata.distributions()
     }
-    other = {
-        name: version for name, version in lock.here().items() if installed.get(name) != version
-    }
+    other = lock.here().items() - installed.items()
     assert not other, "the environment differs from requirements.lock; run make lock, or reinstall"
 
 
@@ -166,13 +149,6 @@ def test_torch_is_the_build_without_cuda_and_nothing_names_a_host():
         assert not re.search(
             r"https?://|file:|--(extra-)?index-url|--find-links", path.read_text()
         ), path.name
-
-
-def test_another_torch_needs_its_hashes():
-    with pytest.raises(
-        SystemExit, match=r"no hashes of torch 9\.9\.9 without CUDA; add them there"
-    ):
-        lock.without_cuda("torch==9.9.9 \\\n    --hash=sha256:0\n")
 
 
 def test_embedded_model_is_not_a_dependency():
@@ -204,20 +180,13 @@ def test_all_places_are_written_and_taken_back(checkout, capsys):
     assert after.keys() == before.keys() and all(after[name] != before[name] for name in before)
     assert f"{len(before)} files changed\nnext: git commit" in capsys.readouterr().out
     assert publish.published() == publish.Published("https://github.com/someone/some.thing", "v1.2")
-    assert (
-        b"\nBegin with `git clone --depth 1 --branch v1.2 https://github.com/someone/some.thing`.\n"
-        in after["README.md"]
-    )
+    clone = b"git clone --depth 1 --branch v1.2 https://github.com/someone/some.thing"
+    assert b"\nBegin with `" + clone + b"`.\n" in after["README.md"]
     for name in after.keys() - {"pyproject.toml", "README.md"}:
         old, new = (json.loads(content[name]) for content in (before, after))
-        changed = [
-            a["metadata"]["tags"] for a, b in zip(old["cells"], new["cells"], strict=True) if a != b
-        ]
-        assert changed == [["badge"], ["setup"]]
-        assert (
-            b"github/someone/some.thing/blob/v1.2/notebooks/" + name.split("/")[1].encode()
-            in after[name]
-        )
+        both = zip(old["cells"], new["cells"], strict=True)
+        assert [a["metadata"]["tags"] for a, b in both if a != b] == [["badge"], ["setup"]]
+        assert f"github/someone/some.thing/blob/v1.2/{name}".encode() in after[name]
     for again in (CALL, []):
         assert publish.main(again) == 0
         assert contents(checkout) == after
@@ -238,13 +207,9 @@ def refused(call, capsys):
     ("options", "message"),
     [
         (["http://github.com/a/b", "v1"], "Colab opens https://github.com/OWNER/NAME only"),
-        (["https://example.org/a/b", "v1"], "https://github.com/OWNER/NAME"),
         (["https://github.com/a", "v1"], "https://github.com/OWNER/NAME"),
-        (["https://github.com/a/..", "v1"], "https://github.com/OWNER/NAME"),
         (['https://github.com/a/b"; x', "v1"], "https://github.com/OWNER/NAME"),
         (["https://github.com/a/b", "v 1"], "a tag is letters, digits"),
-        (["https://github.com/a/b", "-v"], "a tag is letters, digits"),
-        (["https://github.com/a/b", "a..b"], "a tag is letters, digits"),
         (["https://github.com/a/b", "v1.lock"], "a tag is letters, digits"),
         (["https://github.com/a/b", ""], "give both"),
         (["", "v1"], "to take the address back"),

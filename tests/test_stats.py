@@ -89,6 +89,17 @@ def test_the_score_of_a_regression_is_its_correlation_and_has_its_error():
     np.testing.assert_array_equal(stats.score(constant, "_without"), 0)
 
 
+def test_a_share_has_the_mean_and_the_error_of_resampled_examples():
+    rng = np.random.default_rng(0)
+    arcs = rng.integers(2, 20, 300)
+    right, rows = rng.binomial(arcs, 0.6), rng.integers(0, 300, (4000, 300))
+    draws = 100 * right[rows].sum(axis=1) / arcs[rows].sum(axis=1)
+    both = (xr.DataArray(one[None], dims=("run", "example")) for one in (right, arcs))
+    one = stats.estimate({"": stats.share(*both)}).isel(task=0)
+    assert float(one.value) == pytest.approx(100 * right.sum() / arcs.sum())
+    assert float(one.error) == pytest.approx(draws.std(), rel=0.05)
+
+
 def test_the_score_of_a_classifier_is_its_accuracy_and_one_answer_for_all_gives_the_majority_class():
     one = xr.Dataset(
         {"right": ("example", [True] * 4), "label": (("run", "example"), [[1, 1, 0, 1]] * 2)}
