@@ -144,8 +144,8 @@ class Corpus:
             else:
                 pieces = tuple(sentence.pieces[at] for at in tree.kept)
                 usable.append((one.ids, pieces, tree))
-        parts: Any = zip(*usable, strict=True) if usable else ((), (), ())
-        return cls(*parts, left_out)
+        ids, pieces, trees = [*zip(*usable, strict=True)] or [(), (), ()]
+        return cls(ids, pieces, trees, left_out)
 
     def _read(
         self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, heads: bool
