@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from .batches import batches_of
-from .common import note, one_of
+from .common import device, note, one_of, quiet
 from .measurements import MEASUREMENTS, PLAN
 from .store import Measurement
-from .study import GLUE_VARIABLE, MEASURED_VARIABLE, PLACE_VARIABLES, RESULTS_VARIABLE, Study
+from .study import Study
 
 SENTENCE = "Of sentences without a task one is timed that is about as long as most of them, with its comma, and its end."
 TRIED = 16  # rows whose forward pass is timed for the estimate
@@ -89,7 +88,7 @@ def estimate(study: Study, calls: list[Call]) -> tuple[float, float]:
         passes = OF_A_PASS * study.settings.recipe.epochs
         hours += passes * len(study.train_rows(task)) * seconds[task] / 3600
     for call in calls:
-        count = call.measurement.count(study, call.task, **call.options)
+        count = call.measurement.count(study, **call.options)
         rows = study.size(call.task, count, **call.measurement.options(call.options))
         hours += call.measurement.passes(layers, heads) * rows * seconds[call.task] / 3600
     return hours, len(runs) * size / 2**30
@@ -122,7 +121,7 @@ def measure(study: Study, only: str = "", jobs: int = 1, scheduler: str = "") ->
         of_runs.setdefault((call.task, call.run), []).append(call)
     with tqdm(total=len(calls), desc="measuring") as bar, _side_by_side(jobs, scheduler):
         arriving = Parallel(return_as="generator_unordered")(
-            delayed(_make)(study, several, _places()) for several in of_runs.values()
+            delayed(_make)(study, several) for several in of_runs.values()
         )
         for made in arriving:
             bar.update(made)
@@ -148,42 +147,14 @@ def _side_by_side(jobs: int, scheduler: str) -> Iterator[None]:
         yield
 
 
-def _places() -> dict[str, str]:
-    """Variables that name places, for workers that do not share this process's environment."""
-    names = (GLUE_VARIABLE, RESULTS_VARIABLE, MEASURED_VARIABLE, *PLACE_VARIABLES.values())
-    return {name: os.environ[name] for name in names if name in os.environ}
-
-
-def _make(study: Study, calls: list[Call], places: dict[str, str]) -> int:
+def _make(study: Study, calls: list[Call]) -> int:
     import torch
 
-    from .common import device, quiet
-
-    os.environ.update(places)
     quiet()
-    if (
-        device().type == "cpu"
-    ):  # sums depend on their number, and two that share a core wait for each other
+    if device().type == "cpu":  # sums depend on their number; two on one core wait for each other
         torch.set_num_threads(1)
     for call in calls:
         begun = time.monotonic()
         call.measurement(study, call.task, call.run, **call.options)
         note(f"{call}: {time.monotonic() - begun:.0f} s")
     return len(calls)
-
-
-def use_places(glue: str = "", **places: str) -> None:
-    """Say where things are, in this process and in those that it starts.
-
-    Args:
-        glue: a folder in GLUE's layout, which stands for the Hub's rows.
-        places: of "annotation", "treebank" and "framenet", as in a study's entries; a study's own where
-            it is empty.
-    """
-    from .settings import parse_source
-
-    if glue:
-        os.environ[GLUE_VARIABLE] = parse_source("data", f"folder:{glue}")[1]
-    for entry, place in places.items():
-        if place:
-            os.environ[PLACE_VARIABLES[entry]] = place

@@ -11,8 +11,7 @@ from conftest import python
 from IPython.core.inputtransformer2 import TransformerManager
 
 from bertology_utils import colab, e5
-from bertology_utils.settings import PACKAGE, VERSION
-from bertology_utils.studies import STUDIES
+from bertology_utils.settings import PACKAGE, STUDIES, VERSION
 from docs.publish import SETUP_CELL
 
 ADDRESS, TAG = "https://github.com/a/b", "v1"

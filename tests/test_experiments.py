@@ -10,7 +10,7 @@ import xarray as xr
 from distributed import Client, LocalCluster
 
 from bertology_utils import __main__ as cli
-from bertology_utils import run, studies
+from bertology_utils import run, settings
 from bertology_utils.glue import get_task
 from bertology_utils.measurements import PLAN
 from bertology_utils.study import Study
@@ -86,7 +86,7 @@ def small(tiny_bert, monkeypatch):
         "tasks": "sst2",
         "recipe": {"epochs": 1},
     }
-    monkeypatch.setitem(studies.STUDIES, "small", entries | sizes)
+    monkeypatch.setitem(settings.STUDIES, "small", entries | sizes)
 
 
 def planned():

@@ -143,7 +143,7 @@ import subprocess, sys
 from conftest import make_rows
 from bertology_utils import cache, finetune
 from bertology_utils.settings import parse_model
-from bertology_utils.studies import Recipe
+from bertology_utils.settings import Recipe
 from bertology_utils.glue import TASKS
 from bertology_utils.common import describe_error
 recipe = Recipe(learning_rate=3e-3, epochs=3, batch_size=16, max_length=16)

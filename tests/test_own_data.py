@@ -20,8 +20,7 @@ from test_glue_folder import LAYOUTS, write
 from bertology_utils import __main__ as cli
 from bertology_utils.framenet import MINIATURE
 from bertology_utils.glue import TASKS, load_rows
-from bertology_utils.settings import parse_data, parse_model
-from bertology_utils.studies import STUDIES, StudySettings
+from bertology_utils.settings import STUDIES, StudySettings, parse_data, parse_model
 
 TEXT = (ROOT / "docs" / "own_data.md").read_text(encoding="utf-8")
 RECIPES = {

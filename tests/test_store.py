@@ -24,8 +24,8 @@ from bertology_utils.measurements import (
     without_each_head,
     without_several,
 )
+from bertology_utils.settings import StudySettings
 from bertology_utils.store import measured
-from bertology_utils.studies import StudySettings
 from bertology_utils.study import Study
 
 CALLS = []
@@ -584,7 +584,7 @@ SLOW = """
 import sys, time, numpy as np, xarray as xr
 from bertology_utils.glue import get_task, read_table
 from bertology_utils.store import measured
-from bertology_utils.studies import StudySettings
+from bertology_utils.settings import StudySettings
 from bertology_utils.study import Study
 Study.fingerprint = lambda *_: "x"
 
