@@ -6,7 +6,6 @@ import argparse
 import io
 import signal
 import sys
-from collections import Counter
 from typing import Any
 
 from . import colab, run
@@ -85,22 +84,16 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _read_call(options: Any) -> tuple[list[run.Notebook], dict[str, object], list[str]]:
-    """The notebooks, checked parameters and remarks of a call; raises for anything wrong in it."""
-    notebooks = run.select(run.find_notebooks(), options.only)
-    counts = Counter(name for name, _ in options.parameters)
-    if twice := sorted(name for name, count in counts.items() if count > 1):
-        raise ValueError(f"{', '.join(twice)} is given twice; give it once")
-    values, remarks = run.check_call(notebooks, dict(options.parameters))
-    if options.in_place and values:
-        raise ValueError("--in-place keeps the committed notebooks: default settings only")
-    return notebooks, values, remarks
-
-
 def _run(options: Any) -> int:
     """Check a call, and run it, or leave it at that."""
     try:
-        notebooks, values, remarks = _read_call(options)
+        notebooks = run.select(run.find_notebooks(), options.only)
+        names = [name for name, _ in options.parameters]
+        if twice := next((name for name in names if names.count(name) > 1), ""):
+            raise ValueError(f"{twice} is given twice; give it once")
+        values, remarks = run.check_call(notebooks, dict(options.parameters))
+        if options.in_place and values:
+            raise ValueError("--in-place keeps the committed notebooks: default settings only")
     except (TypeError, OSError) as error:  # whatever it is, the call is wrong
         raise ValueError(str(error)) from None
     if options.dry_run:

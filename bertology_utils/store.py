@@ -218,13 +218,8 @@ def write(path: Path, values: xr.Dataset) -> None:
     """Write a Dataset so that a reader sees the old file or the whole new one: 16-bit floats, bits as bytes, packed.
 
     Raises:
-        ValueError: an axis has the name of an argument of xarray's ``sel``.
         OSError: no room, or no right to write there, in words.
     """
-    if taken := sorted(map(str, {"method", "tolerance", "drop"} & set(values.dims))):
-        raise ValueError(
-            f"an axis is named {taken[0]}, as an argument of sel is; name it otherwise"
-        )
     small = {
         name: one.astype(np.float16) if one.dtype.kind == "f" else one
         for name, one in values.items()
