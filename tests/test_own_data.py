@@ -29,6 +29,7 @@ RECIPES = {
         r"<!-- (\S+) -->\n```(\w*)\n(.*?)```\n<!-- end -->", TEXT, re.DOTALL
     )
 }
+assert len(RECIPES) == TEXT.count("```") // 2, "every block is a recipe"
 COMMANDS = {name: code.splitlines() for name, (language, code) in RECIPES.items() if not language}
 TOOL = "python -m bertology_utils "
 
@@ -37,10 +38,6 @@ def code_of(name):
     language, code = RECIPES[name]
     assert language == "python"
     return code
-
-
-def test_every_block_is_a_recipe():
-    assert len(RECIPES) == TEXT.count("```") // 2
 
 
 # Commands.
