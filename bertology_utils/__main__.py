@@ -8,7 +8,7 @@ import signal
 import sys
 from typing import Any
 
-from . import colab, run
+from . import run
 from .common import describe_error, device, quiet
 from .run import project_root
 from .settings import STUDIES, StudySettings
@@ -97,7 +97,10 @@ def _run(options: Any) -> int:
     except (TypeError, OSError) as error:  # whatever it is, the call is wrong
         raise ValueError(str(error)) from None
     if options.dry_run:
-        return _say_what_would_run(notebooks, values, remarks)
+        given = ", ".join(f"{name}={value!r}" for name, value in values.items())
+        named = ", ".join(notebook.name for notebook in notebooks)
+        print(f"ready to run {named} with {given or 'default settings'}", *remarks, sep="\n  ")
+        return 0
     output = run.output_folder(values)
     own = output if values else project_root()
     figures, results = own / "figures", output / "results"
@@ -122,19 +125,6 @@ def _side_by_side(jobs: int, notebooks: list[run.Notebook], *arguments: Any) -> 
     most = jobs or (1 if device().type == "cuda" else cpu_count())
     with_kernels = Parallel(min(most, len(notebooks)), return_as="generator_unordered")
     return with_kernels(delayed(run.attempt)(one, *arguments) for one in notebooks)
-
-
-def _say_what_would_run(
-    notebooks: list[run.Notebook], values: dict[str, object], remarks: list[str]
-) -> int:
-    problems = colab.unmet()
-    for problem in problems:
-        print(f"error: {problem}", file=sys.stderr)
-    given = ", ".join(f"{name}={value!r}" for name, value in values.items()) or "default settings"
-    names = ", ".join(notebook.name for notebook in notebooks)
-    ready = "not ready" if problems else "ready"
-    print(f"{ready} to run {names} with {given}", *remarks, sep="\n  ")
-    return 2 if problems else 0
 
 
 def _measure(options: Any) -> int:

@@ -211,10 +211,6 @@ def test_a_model_whose_pooler_is_missing_is_ready(tmp_path, tokenizer):
     assert cli.main([*saved(tmp_path, tokenizer, "BertForMaskedLM", **SMALL), "1,6,8"]) == 0
 
 
-def cut_off(index):
-    index.write_text(index.read_text()[:50])
-
-
 def of_another_model(index):
     tensors = {"other": np.zeros(2, np.float32)}
     safetensors.numpy.save_file(tensors, max(index.parent.glob("*-of-*")))
@@ -225,7 +221,6 @@ def of_another_model(index):
     [
         (lambda index: max(index.parent.glob("*-of-*")).unlink(), "names tensors that are not in"),
         (of_another_model, "names tensors that are not in the folder, of model-00002-of"),
-        (cut_off, "index.json describes no model: JSONDecodeError"),
     ],
 )
 def test_weights_of_several_files_that_are_not_whole_are_refused(
@@ -314,17 +309,11 @@ def test_a_path_may_have_commas_and_signs(name):
         assert parse_pairs("checkpoint", text) == dict.fromkeys(tasks, name)
 
 
-def test_a_pipeline_that_cannot_annotate_is_not_called_ready(tmp_path, sst2, capsys):
+def test_a_pipeline_that_cannot_be_loaded_is_not_called_ready(tmp_path, sst2, capsys):
     spacy = pytest.importorskip("spacy")
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sentencizer")
-    nlp.to_disk(tmp_path / "pipe")
-    call = ["check", "--only", "5", *sst2(40), "-p", "model", "embedded"]
-    call += ["-p", "annotation", f"spacy:{tmp_path / 'pipe'}"]
-    assert cli.main(call) == 2
-    told = "lacks a morphologizer, or a tagger with an attribute_ruler"
-    assert told in capsys.readouterr().err
-    (tmp_path / "pipe" / "config.cfg").write_text("no config")
+    spacy.blank("en").to_disk(tmp_path)
+    (tmp_path / "config.cfg").write_text("no config")
+    call = ["check", "--only", "5", *sst2(40), "-p", "annotation", f"spacy:{tmp_path}"]
     assert cli.main(call) == 2
     assert "cannot be loaded here: Config validation error" in capsys.readouterr().err
 
