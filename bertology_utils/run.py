@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import json
 import logging
 import os
@@ -11,7 +10,6 @@ import re
 import sys
 import tempfile
 import time
-import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,14 +24,7 @@ from .compare import picture_differences, told_difference
 from .e5 import LAYERS
 from .framenet import check_nltk, load_release
 from .glue import check_split, get_task, parse_tasks
-from .settings import (
-    STUDIES,
-    StudySettings,
-    check_fit,
-    parse_data,
-    parse_model,
-    parse_source,
-)
+from .settings import STUDIES, StudySettings, check_fit, parse_data, parse_model, parse_source
 from .study import OUTPUT_VARIABLE, Study
 
 # What a shell would decide of a page otherwise. One thread, however many cores there are: sums of
@@ -471,10 +462,8 @@ def output_folder(values: dict[str, object]) -> Path:
 
 def project_root() -> Path:
     """The checkout, seen from the working folder; else the working folder."""
-    for folder in (Path.cwd(), *Path.cwd().parents):
-        with contextlib.suppress(OSError, ValueError):
-            file = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
-            name = file.get("project", {}).get("name")
-            if name == "bertology-utils" and (folder / "notebooks").is_dir():
-                return folder
-    return Path.cwd()
+    here, marks = Path.cwd(), ("pyproject.toml", "notebooks")
+    for folder in (here, *here.parents):
+        if all((folder / mark).exists() for mark in marks):
+            return folder
+    return here
