@@ -380,9 +380,7 @@ class Study:
     ) -> dict[str, xr.Dataset]:
         """A measurement of every run, by task; each with an axis ``run``.
 
-        What is on file is loaded, the rest is made, side by side where joblib is told so::
-
-            with joblib.parallel_config("dask"): study.measure(without_each_head)
+        What is on file is loaded, the rest is made; side by side ``make measure`` makes it.
 
         Args:
             measurement: of :mod:`bertology_utils.measurements`.
@@ -395,15 +393,12 @@ class Study:
         Raises:
             ValueError, FileNotFoundError, OSError: see :class:`bertology_utils.store.Measurement`.
         """
-        from joblib import Parallel, delayed
-
         measurement.options(options)
         cases = measurement.cases(self)
         missing = [one for one in cases if not measurement.path(self, *one, **options).exists()]
         there = [one for one in cases if one not in missing]
         wanted = [*there, *missing] if self.measures else there  # or refused, before any is made
-        made = Parallel()(delayed(measurement)(self, *one, **options) for one in wanted)
-        kept = dict(zip(wanted, made, strict=True))
+        kept = {one: measurement(self, *one, **options) for one in wanted}
         lines = [] if self.measures or not missing else [self._told(measurement, missing)]
         of_task = measurement.of == "task"
         lines += [
