@@ -380,7 +380,7 @@ class Study:
     ) -> dict[str, xr.Dataset]:
         """A measurement of every run, by task; each with an axis ``run``.
 
-        What is on file is loaded, the rest is made; side by side ``make measure`` makes it.
+        What is on file is loaded, the rest is made, one after the other; ``make measure`` works side by side.
 
         Args:
             measurement: of :mod:`bertology_utils.measurements`.

@@ -243,7 +243,7 @@ def test_training_rows_are_read_for_a_checkpoint_too(sst2, tiny_bert, tiny_class
 
 
 @pytest.mark.parametrize(
-    "call", ["6 -p model embedded", "6 -p data embedded -p tasks sst2", "8 -p treebank embedded"]
+    "call", ["6 -p model embedded", "6 -p data embedded -p tasks sst2", "2 -p framenet embedded"]
 )
 def test_what_a_parameter_says_is_no_path_though_a_folder_bears_its_name(
     tmp_path, monkeypatch, call
