@@ -6,14 +6,18 @@ import argparse
 import io
 import signal
 import sys
-from collections import Counter
-from pathlib import Path
 from typing import Any
 
-from . import colab, run
+from . import run
 from .common import describe_error, device, quiet
 from .run import project_root
-from .studies import STUDIES
+from .settings import STUDIES, StudySettings
+
+PLACES = (
+    "annotation",
+    "treebank",
+    "framenet",
+)  # that a study names, and that may be elsewhere here
 
 
 def _end(number: int, _: object) -> None:
@@ -49,79 +53,57 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m bertology_utils", description="Run the suite's notebooks."
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    told = {
-        "run": "run notebooks and publish their figures",
-        "check": "check the call, read all that the notebooks read from the disk, and run nothing",
-        "measure": "measure what a study's results lack",
-        "list": "list the notebooks and their parameters",
-    }
-    adds = {}
-    for name, command in {"run": _run, "check": _run, "measure": _measure, "list": _list}.items():
-        sub = commands.add_parser(name, help=told[name], description=told[name], allow_abbrev=False)
-        sub.set_defaults(command=command, dry_run=name == "check", in_place=False)
-        adds[name] = sub.add_argument
-    for name in ("run", "check", "list"):
-        adds[name](
-            "--only", default="", metavar="N,N-N", help="numbers of the notebooks: 3,6 or 1-3"
-        )
+
+    def command(name: str, function: Any, told: str) -> Any:
+        sub = commands.add_parser(name, help=told, description=told, allow_abbrev=False)
+        sub.set_defaults(command=function, dry_run=name == "check", in_place=False)
+        return sub.add_argument
+
+    run = command("run", _run, "run notebooks and publish their figures")
+    told = "check the call, read all that the notebooks read from the disk, and run nothing"
+    check = command("check", _run, told)
+    measure = command("measure", _measure, "measure what a study's results lack")
+    shown = command("list", _list, "list the notebooks and their parameters")
+    for add in (run, check, shown):
+        add("--only", default="", metavar="N,N-N", help="numbers of the notebooks: 3,6 or 1-3")
     text, pair = "set a notebook's parameter (see list); may be repeated", ("NAME", "VALUE")
-    for name in ("run", "check"):
-        adds[name](
-            "-p", dest="parameters", nargs=2, action="append", default=[], metavar=pair, help=text
-        )
-    add = adds["run"]
+    for add in (run, check):
+        add("-p", dest="parameters", nargs=2, action="append", default=[], metavar=pair, help=text)
     text = "notebooks at once; 0 for one for each core, or one where there is a GPU"
-    add("--jobs", type=_count, default=0, metavar="N", help=text)
-    for name in ("figures", "results"):
-        text = f"a folder for {name} instead of the run's own"
-        add(f"--{name}", type=Path, metavar="FOLDER", help=text)
-    add("--in-place", action="store_true", help="also renew notebooks/ (default settings only)")
-    add = adds["measure"]
-    add("--study", default="e5", help=f"one of {', '.join(STUDIES)}")
-    add("--only", default="", metavar="NAME,NAME", help="measurements; all if none is named")
-    add("--tasks", default="", help="names with commas between; the study's if none is given")
-    add("--glue", default="", metavar="FOLDER", help="GLUE's own layout, instead of the Hub")
-    for entry in ("annotation", "treebank", "framenet"):
+    run("--jobs", type=int, default=0, metavar="N", help=text)
+    run("--in-place", action="store_true", help="also renew notebooks/ (default settings only)")
+    measure("--study", default="e5", help=f"one of {', '.join(STUDIES)}")
+    measure("--only", default="", metavar="NAME,NAME", help="measurements; all if none is named")
+    measure("--tasks", default="", help="names with commas between; the study's if none is given")
+    measure("--glue", default="", metavar="FOLDER", help="GLUE's own layout, instead of the Hub")
+    for entry in PLACES:
         text = f"where the study's {entry} is here"
-        add(f"--{entry}", default="", metavar="PLACE", help=text)
-    add("--jobs", type=_count, default=1, metavar="N", help="processes at once")
-    add("--scheduler", default="", metavar="ADDRESS", help="a Dask scheduler instead")
+        measure(f"--{entry}", default="", metavar="PLACE", help=text)
+    measure("--jobs", type=int, default=1, metavar="N", help="processes at once")
+    measure("--scheduler", default="", metavar="ADDRESS", help="a Dask scheduler instead")
     return parser
-
-
-def _count(text: str) -> int:
-    if int(text) < 0:
-        raise ValueError
-    return int(text)
-
-
-_count.__name__ = "whole number from 0"  # what argparse calls it where it refuses a value
-
-
-def _read_call(options: Any) -> tuple[list[run.Notebook], dict[str, object], list[str]]:
-    """The notebooks, checked parameters and remarks of a call; raises for anything wrong in it."""
-    notebooks = run.select(run.find_notebooks(), options.only)
-    counts = Counter(name for name, _ in options.parameters)
-    if twice := sorted(name for name, count in counts.items() if count > 1):
-        raise ValueError(f"{', '.join(twice)} is given twice; give it once")
-    values, remarks = run.check_call(notebooks, dict(options.parameters))
-    if options.in_place and values:
-        raise ValueError("--in-place keeps the committed notebooks: default settings only")
-    return notebooks, values, remarks
 
 
 def _run(options: Any) -> int:
     """Check a call, and run it, or leave it at that."""
     try:
-        notebooks, values, remarks = _read_call(options)
+        notebooks = run.select(run.find_notebooks(), options.only)
+        names = [name for name, _ in options.parameters]
+        if twice := next((name for name in names if names.count(name) > 1), ""):
+            raise ValueError(f"{twice} is given twice; give it once")
+        values, remarks = run.check_call(notebooks, dict(options.parameters))
+        if options.in_place and values:
+            raise ValueError("--in-place keeps the committed notebooks: default settings only")
     except (TypeError, OSError) as error:  # whatever it is, the call is wrong
         raise ValueError(str(error)) from None
     if options.dry_run:
-        return _say_what_would_run(notebooks, values, remarks)
+        given = ", ".join(f"{name}={value!r}" for name, value in values.items())
+        named = ", ".join(notebook.name for notebook in notebooks)
+        print(f"ready to run {named} with {given or 'default settings'}", *remarks, sep="\n  ")
+        return 0
     output = run.output_folder(values)
     own = output if values else project_root()
-    figures = (options.figures or own / "figures").resolve()
-    results = (options.results or output / "results").resolve()
+    figures, results = own / "figures", output / "results"
     for remark in remarks:
         print(f"note: {remark}", file=sys.stderr)
     failed = False
@@ -145,28 +127,16 @@ def _side_by_side(jobs: int, notebooks: list[run.Notebook], *arguments: Any) -> 
     return with_kernels(delayed(run.attempt)(one, *arguments) for one in notebooks)
 
 
-def _say_what_would_run(
-    notebooks: list[run.Notebook], values: dict[str, object], remarks: list[str]
-) -> int:
-    problems = colab.unmet()
-    for problem in problems:
-        print(f"error: {problem}", file=sys.stderr)
-    given = ", ".join(f"{name}={value!r}" for name, value in values.items()) or "default settings"
-    names = ", ".join(notebook.name for notebook in notebooks)
-    ready = "not ready" if problems else "ready"
-    print(f"{ready} to run {names} with {given}", *remarks, sep="\n  ")
-    return 2 if problems else 0
-
-
 def _measure(options: Any) -> int:
     """Make what a study lacks."""
     from . import measure
-    from .study import PLACE_VARIABLES, Study
+    from .study import Study
 
-    study = Study.of(options.study, options.tasks, measures=True)
-    measure.use_places(
-        options.glue, **{entry: getattr(options, entry) for entry in PLACE_VARIABLES}
-    )
+    settings = StudySettings.of(options.study, tasks=options.tasks)
+    places = {entry: getattr(options, entry) for entry in PLACES}
+    if options.glue and settings.data == "hub":
+        places["data"] = f"folder:{options.glue}"
+    study = Study(settings, measures=True, places=places)
     quiet()
     measure.measure(study, options.only, options.jobs or 1, options.scheduler)
     return 0

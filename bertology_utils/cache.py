@@ -14,7 +14,6 @@ import logging
 import os
 import secrets
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
@@ -89,9 +88,7 @@ def artefact(kind: str, key: Key, fill: Callable[[Path, Path], Any]) -> Path:
             return verified(folder)
         except (ValueError, FileNotFoundError) as error:
             if folder.exists():
-                # Renamed onto an empty folder, so that a kill leaves no half of it under its name.
-                aside = Path(tempfile.mkdtemp(prefix=f"{folder.name}.damaged-", dir=folder.parent))
-                folder.rename(aside)
+                aside = folder.rename(f"{folder}.damaged-{secrets.token_hex(4)}")
                 warning = "cache entry %s is damaged (%s); set aside as %s and computed again"
                 logger.warning(warning, folder.name, error, aside.name)
         scratch = folder.with_name(f"{folder.name}.unfinished")
@@ -152,17 +149,22 @@ def packaged(
     return path
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that a reader sees either the old content or the whole new one."""
+@contextlib.contextmanager
+def replaced(path: Path) -> Iterator[Path]:
+    """A place to write to, which then takes a file's: a reader sees either the old content or the whole new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
     try:
-        temporary.write_bytes(
-            content
-        )  # mkstemp's files only their owner can read, whatever the umask
-        os.replace(temporary, path)
+        yield temporary
+        temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that it is whole or as it was, see :func:`replaced`."""
+    with replaced(path) as temporary:
+        temporary.write_bytes(content)
 
 
 # Locks

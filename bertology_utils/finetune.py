@@ -30,8 +30,7 @@ from .batches import tokenize
 from .common import device, note, precision
 from .glue import Task, check_labels
 from .models import load_classifier, load_tokenizer
-from .settings import ModelSource
-from .studies import Recipe
+from .settings import ModelSource, Recipe
 
 if TYPE_CHECKING:
     from datasets import Dataset

@@ -2,41 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from .batches import batches_of
-from .common import note, one_of
+from .common import device, note, one_of, quiet
 from .measurements import MEASUREMENTS, PLAN
 from .store import Measurement
-from .study import GLUE_VARIABLE, MEASURED_VARIABLE, PLACE_VARIABLES, RESULTS_VARIABLE, Study
+from .study import Study
 
 SENTENCE = "Of sentences without a task one is timed that is about as long as most of them, with its comma, and its end."
 TRIED = 16  # rows whose forward pass is timed for the estimate
 OF_A_PASS = 3  # a step of fine-tuning takes as long as so many forward passes of its rows
 
 
-@dataclass(frozen=True)
-class Call:
-    """One measurement of one run; or, with 0 for the run, of sentences."""
-
-    measurement: Measurement
-    options: dict[str, Any]
-    task: str
-    run: int
-
-    def __str__(self) -> str:
-        """What it is, in messages."""
-        options = "".join(f", {value}" for value in self.options.values())
-        run = f", run {self.run}" if self.run else ""
-        return f"{self.measurement.name}{options}: {self.task}{run}"
+# By task and run, or 0 for the run of what is measured on sentences: measurements and their options.
+Missing = dict[tuple[str, int], list[tuple[Measurement, dict[str, Any]]]]
 
 
-def missing(study: Study, only: str = "") -> list[Call]:
+def missing(study: Study, only: str = "") -> Missing:
     """The measurements that a study lacks, run by run, so that each run is fine-tuned once.
 
     Args:
@@ -46,32 +32,26 @@ def missing(study: Study, only: str = "") -> list[Call]:
     Raises:
         ValueError: an unknown measurement, or one on file that was measured with other settings.
     """
-    names = [
-        one_of("measurement", name.strip(), MEASUREMENTS)
-        for name in only.split(",")
-        if name.strip()
-    ]
-    calls = []
+    named = [name.strip() for name in only.split(",") if name.strip()]
+    names = {one_of("measurement", name, MEASUREMENTS) for name in named or MEASUREMENTS}
+    runs: Missing = {}
     for measurement, options in PLAN:
-        if names and measurement.name not in names:
-            continue
-        for task, run in measurement.cases(study):
+        for task, run in measurement.cases(study) if measurement.name in names else ():
             if measurement.path(study, task, run, **options).exists():
                 measurement(study, task, run, **options)  # or refused
             else:
-                calls.append(Call(measurement, options, task, run))
-    cases = list(dict.fromkeys((call.task, call.run) for call in calls))
-    return sorted(calls, key=lambda call: cases.index((call.task, call.run)))
+                runs.setdefault((task, run), []).append((measurement, options))
+    return runs
 
 
-def estimate(study: Study, calls: list[Call]) -> tuple[float, float]:
-    """Hours of one core that the calls take here, and gigabytes of the classifiers that they need."""
+def estimate(study: Study, runs: Missing) -> tuple[float, float]:
+    """Hours of one core that what is missing takes here, and gigabytes of the classifiers that it needs."""
     import torch
 
-    hours, seconds, layers, heads, size = 0.0, dict[str, float](), 0, 0, 0
+    seconds, size = 0.0, 0
     torch.set_num_threads(1)
-    for task, of in {call.task: call.measurement.of for call in calls}.items():
-        if of == "task":
+    for (task, run), several in runs.items():
+        if run:
             model, batches = study.before_fine_tuning(task), study.batches(task, TRIED)
         else:
             model, batches = study.encoder(), batches_of([SENTENCE] * TRIED, study.tokenizer)
@@ -79,24 +59,21 @@ def estimate(study: Study, calls: list[Call]) -> tuple[float, float]:
         with torch.inference_mode():
             for batch in batches:
                 model(**batch.to(model.device).inputs)
-        seconds[task] = (time.monotonic() - begun) / sum(
-            map(len, (batch.index for batch in batches))
-        )
+        of_a_row = (time.monotonic() - begun) / sum(len(batch.index) for batch in batches)
+        if run:
+            passes = OF_A_PASS * study.settings.recipe.epochs
+            seconds += passes * len(study.train_rows(task)) * of_a_row
+            size += sum(4 * part.numel() for part in model.parameters())
         layers, heads = model.config.num_hidden_layers, model.config.num_attention_heads
-        size = sum(4 * part.numel() for part in model.parameters())
-    runs = {(call.task, call.run) for call in calls if call.run}
-    for task, _ in runs:
-        passes = OF_A_PASS * study.settings.recipe.epochs
-        hours += passes * len(study.train_rows(task)) * seconds[task] / 3600
-    for call in calls:
-        count = call.measurement.count(study, call.task, **call.options)
-        rows = study.size(call.task, count, **call.measurement.options(call.options))
-        hours += call.measurement.passes(layers, heads) * rows * seconds[call.task] / 3600
-    return hours, len(runs) * size / 2**30
+        for measurement, options in several:
+            count = measurement.count(study, **options)
+            rows = study.size(task, count, **measurement.options(options))
+            seconds += measurement.passes(layers, heads) * rows * of_a_row
+    return seconds / 3600, size / 2**30
 
 
-def measure(study: Study, only: str = "", jobs: int = 1, scheduler: str = "") -> int:
-    """Make what is missing, runs side by side; returns how many measurements were made.
+def measure(study: Study, only: str = "", jobs: int = 1, scheduler: str = "") -> None:
+    """Make what is missing, runs side by side.
 
     Args:
         study: whose; it must measure.
@@ -107,26 +84,23 @@ def measure(study: Study, only: str = "", jobs: int = 1, scheduler: str = "") ->
     from joblib import Parallel, delayed
     from tqdm import tqdm
 
-    calls = missing(study, only)
-    if not calls:
+    runs = missing(study, only)
+    if not runs:
         print(f"{study.name}: nothing is missing in {study.folder}")
-        return 0
-    hours, gigabytes = estimate(study, calls)
+        return
+    hours, gigabytes = estimate(study, runs)
+    total = sum(map(len, runs.values()))
     print(
-        f"{study.name}: {len(calls)} measurements of {len({(one.task, one.run) for one in calls if one.run})} fine-tuning runs;"
-        f" about {hours:.1f} hours of one core here, {gigabytes:.1f} GB of classifiers in the cache",
+        f"{study.name}: {total} measurements of {sum(run > 0 for _, run in runs)} fine-tuning runs; about {hours:.1f} hours"
+        f" of one core here, {gigabytes:.1f} GB of classifiers in the cache",
         flush=True,
     )
-    of_runs: dict[tuple[str, int], list[Call]] = {}
-    for call in calls:
-        of_runs.setdefault((call.task, call.run), []).append(call)
-    with tqdm(total=len(calls), desc="measuring") as bar, _side_by_side(jobs, scheduler):
+    with tqdm(total=total, desc="measuring") as bar, _side_by_side(jobs, scheduler):
         arriving = Parallel(return_as="generator_unordered")(
-            delayed(_make)(study, several, _places()) for several in of_runs.values()
+            delayed(_make)(study, *case, several) for case, several in runs.items()
         )
         for made in arriving:
             bar.update(made)
-    return len(calls)
 
 
 @contextmanager
@@ -148,42 +122,17 @@ def _side_by_side(jobs: int, scheduler: str) -> Iterator[None]:
         yield
 
 
-def _places() -> dict[str, str]:
-    """Variables that name places, for workers that do not share this process's environment."""
-    names = (GLUE_VARIABLE, RESULTS_VARIABLE, MEASURED_VARIABLE, *PLACE_VARIABLES.values())
-    return {name: os.environ[name] for name in names if name in os.environ}
-
-
-def _make(study: Study, calls: list[Call], places: dict[str, str]) -> int:
+def _make(
+    study: Study, task: str, run: int, several: list[tuple[Measurement, dict[str, Any]]]
+) -> int:
     import torch
 
-    from .common import device, quiet
-
-    os.environ.update(places)
     quiet()
-    if (
-        device().type == "cpu"
-    ):  # sums depend on their number, and two that share a core wait for each other
+    if device().type == "cpu":  # sums depend on their number; two on one core wait for each other
         torch.set_num_threads(1)
-    for call in calls:
+    for measurement, options in several:
         begun = time.monotonic()
-        call.measurement(study, call.task, call.run, **call.options)
-        note(f"{call}: {time.monotonic() - begun:.0f} s")
-    return len(calls)
-
-
-def use_places(glue: str = "", **places: str) -> None:
-    """Say where things are, in this process and in those that it starts.
-
-    Args:
-        glue: a folder in GLUE's layout, which stands for the Hub's rows.
-        places: of "annotation", "treebank" and "framenet", as in a study's entries; a study's own where
-            it is empty.
-    """
-    from .settings import parse_source
-
-    if glue:
-        os.environ[GLUE_VARIABLE] = parse_source("data", f"folder:{glue}")[1]
-    for entry, place in places.items():
-        if place:
-            os.environ[PLACE_VARIABLES[entry]] = place
+        measurement(study, task, run, **options)
+        name = ", ".join([measurement.name, *map(str, options.values())])
+        note(f"{name}: {task}{f', run {run}' if run else ''}: {time.monotonic() - begun:.0f} s")
+    return len(several)

@@ -625,7 +625,7 @@ def without_several(study: Study, task: str, run: int, rows: slice) -> xr.Datase
     model = study.classifier(task, run)
     heads = np.array(all_heads(model))
     other = without_each_head(study, task, study.another_run(task, run))
-    first = study.count("several_rows", task)
+    first = study.settings.several_rows
     if first >= other.sizes["example"]:
         raise ValueError(
             f"{task}: heads are disabled one by one on {other.sizes['example']} rows, and the order of several is chosen on"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import json
 import logging
 import os
@@ -11,7 +10,6 @@ import re
 import sys
 import tempfile
 import time
-import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,20 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from .annotation import load_annotator, sentences_of
-from .cache import CACHE_VARIABLE, cache_folder, key_digest, write_atomically
+from .cache import key_digest, write_atomically
 from .common import HUB_GLUE, SILENT, describe_error, environment, is_full, one_of, quiet
 from .compare import picture_differences, told_difference
 from .e5 import LAYERS
 from .framenet import check_nltk, load_release
 from .glue import check_split, get_task, parse_tasks
-from .settings import (
-    absolute,
-    check_fit,
-    parse_data,
-    parse_model,
-    parse_source,
-)
-from .studies import STUDIES, StudySettings
+from .settings import STUDIES, StudySettings, check_fit, parse_data, parse_model, parse_source
 from .study import OUTPUT_VARIABLE, Study
 
 # What a shell would decide of a page otherwise. One thread, however many cores there are: sums of
@@ -115,49 +106,30 @@ def select(notebooks: list[Notebook], only: str) -> list[Notebook]:
 
 
 def read_notebook(path: Path) -> Notebook:
-    """Title and parameters of one notebook file; see :func:`find_notebooks`."""
+    """Title and parameters of one notebook file; see :func:`find_notebooks`.
+
+    papermill's own inspection passes over lines that its pattern does not match.
+    """
     sources = defaultdict[str, list[str]](list)  # by the cells' types and tags
+    parameters: dict[str, object] = {}
     try:
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
             for kind in (cell["cell_type"], *cell["metadata"].get("tags", ())):
                 sources[kind].append("".join(cell["source"]))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} is no notebook: {type(error).__name__}: {error}") from None
-    cells = sources[DEFAULTS_TAG] + sources[PARAMETERS_TAG]
-    if len(sources[DEFAULTS_TAG]) > 1 or len(sources[PARAMETERS_TAG]) != 1:
-        raise ValueError(
-            f"{path}: {len(cells)} cells tagged {PARAMETERS_TAG!r} or {DEFAULTS_TAG!r}; of each one is wanted"
-        )
-    title = re.search(r"^# (.*)", "\n".join(sources["markdown"]), re.MULTILINE)
-    try:
-        parameters = assigned("\n".join(cells))
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
-    if "study" not in parameters:
-        raise ValueError(f"{path}: a page needs a parameter study, whose measurements it loads")
-    meanings = dict(re.findall(r"^(\w+) = .*  # (.+)$", "\n".join(cells), re.MULTILINE))
-    return Notebook(path, title[1] if title else path.stem, parameters, meanings)
-
-
-def assigned(source: str) -> dict[str, object]:
-    """Names and values of a parameters cell.
-
-    papermill's own inspection reads lines by a pattern and passes over those that it does not
-    match.
-
-    Raises:
-        ValueError: there is anything but assignments of one text or number to one name.
-    """
-    values = {}
-    try:
-        for statement in ast.parse(source).body:
+        (shown,) = sources[PARAMETERS_TAG]
+        cells = "\n".join([*sources[DEFAULTS_TAG], shown])
+        for statement in ast.parse(cells).body:
             (target,) = statement.targets  # type: ignore[attr-defined]
-            values[target.id] = ast.literal_eval(statement.value)  # type: ignore[attr-defined]
-    except (SyntaxError, AttributeError, ValueError, TypeError) as error:
+            parameters[target.id] = ast.literal_eval(statement.value)  # type: ignore[attr-defined]
+        _ = parameters["study"]  # whose measurements a page loads
+    except (SyntaxError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(
-            f"the parameters cell holds lines NAME = VALUE only, texts and numbers: {error}"
+            f"{path} is no page: wanted is one cell tagged {PARAMETERS_TAG!r} with lines NAME = VALUE only, texts and"
+            f" numbers, one of them the study ({type(error).__name__}: {error})"
         ) from None
-    return values
+    title = re.search(r"^# (.*)", "\n".join(sources["markdown"]), re.MULTILINE)
+    meanings = dict(re.findall(r"^(\w+) = .*  # (.+)$", cells, re.MULTILINE))
+    return Notebook(path, title[1] if title else path.stem, parameters, meanings)
 
 
 # A call, checked. -------------------------------------------------------
@@ -173,23 +145,22 @@ def check_call(
         texts: name → text, from the command line.
 
     Returns:
-        The parameters that change something for some notebook, paths made absolute; and lines that
-        say what could not be looked at, and which notebooks do not take a value.
+        The parameters that change something for some notebook; and lines that say what could not be looked
+        at, and which notebooks do not take a value.
 
     Raises:
         ValueError, FileNotFoundError: naming what is wrong and what is allowed.
     """
     defaults = {name: value for one in notebooks for name, value in one.parameters.items()}
-    given = {
-        name: convert(one_of("parameter", name, defaults), text, defaults[name])
-        for name, text in texts.items()
-    }
-    # Without those that every notebook has by default.
-    values: dict[str, object] = {
-        name: value
-        for name, value in given.items()
-        if any(one.parameters.get(name, value) != value for one in notebooks)
-    }
+    values: dict[str, object] = {}
+    for name, text in texts.items():
+        whole = isinstance(defaults[one_of("parameter", name, defaults)], int)
+        if whole and not re.fullmatch(r"\s*-?\d+\s*", text):
+            raise ValueError(f"{name}={text!r} is no whole number")
+        value = int(text) if whole else text
+        # Without those that every notebook has by default.
+        if any(one.parameters.get(name, value) != value for one in notebooks):
+            values[name] = value
     studies = [(one, study_of(one, values)) for one in notebooks]
     unknown = [what for notebook, study in studies for what in _read_all(notebook, study, values)]
     own = {(one.digest, "checkpoint" in page.parameters): one for page, one in studies}
@@ -202,16 +173,6 @@ def check_call(
         if (without := [one.name for one in notebooks if name not in one.parameters])
     ]
     return values, remarks
-
-
-def convert(name: str, text: str, default: object) -> str | int:
-    """A parameter's value from the command line, in the type of its default; paths become absolute."""
-    if isinstance(default, str):
-        return absolute(name, text)
-    try:
-        return int(text)
-    except ValueError:
-        raise ValueError(f"{name}={text!r} is no whole number") from None
 
 
 def study_of(notebook: Notebook, values: dict[str, object]) -> StudySettings:
@@ -349,7 +310,6 @@ def run_notebook(
         executed = Path(folder) / notebook.path.name
         kernel = {
             OUTPUT_VARIABLE: folder,
-            CACHE_VARIABLE: str(cache_folder().resolve()),  # the kernel works in another folder
             SILENT: "1",
             # Or the debugger of an old ipykernel warns at every start.
             "PYDEVD_DISABLE_FILE_VALIDATION": "1",
@@ -382,9 +342,7 @@ def _publish_told(new: Path, place: Path) -> None:
 def execute(notebook: Notebook, own: dict[str, object], executed: Path) -> str | None:
     """Execute a notebook with its own parameters into ``executed``; returns what went wrong, in a line, or None."""
     import papermill
-    from jupyter_client.kernelspec import NoSuchKernel
     from jupyter_client.manager import AsyncKernelManager
-    from nbclient.exceptions import DeadKernelError
 
     class QuietKernel(AsyncKernelManager):
         """A kernel that keeps the terminal free of what is no cell's output (notices, tracebacks of zmq)."""
@@ -393,34 +351,26 @@ def execute(notebook: Notebook, own: dict[str, object], executed: Path) -> str |
             with open(os.devnull, "wb") as nowhere:
                 await super().start_kernel(**options, stdout=nowhere, stderr=nowhere)
 
-    # It warns of parameters whose comments have colons; its errors are raised, too, and put into
-    # words below.
-    logging.getLogger("papermill").setLevel(logging.CRITICAL)
+    # They tell of parameters whose comments have colons, of errors, which are put into words below, and
+    # of a kernel that Ctrl-C has ended as well.
+    for library in ("papermill", "asyncio"):
+        logging.getLogger(library).setLevel(logging.CRITICAL)
     try:
         papermill.execute_notebook(
             notebook.path,
             executed,
             own,
-            cwd=notebook.path.parent,
             kernel_name="python3",
             progress_bar=False,
             kernel_manager_class=QuietKernel,
+            record_timing=False,
         )
     except papermill.PapermillExecutionError as failure:
         inside = Exception(failure.evalue)  # papermill's own text is its traceback
         what = describe_error(inside) if is_full(inside) else f"{failure.ename}: {failure.evalue}"
         return f"cell {failure.exec_count}: {what}"
-    except DeadKernelError:
+    except RuntimeError:  # also DeadKernelError
         return "the kernel died; a common cause is too little memory"
-    except (NoSuchKernel, RuntimeError) as failure:
-        return f"the kernel did not start: {failure}; python -m ipykernel install --sys-prefix makes one"
-    except OSError as failure:
-        executed.unlink(missing_ok=True)  # half-written
-        return describe_error(failure)
-    except BaseException:
-        # Ctrl-C or SIGTERM end the kernel, too: that its client misses it is no news.
-        logging.getLogger("asyncio").setLevel(logging.CRITICAL)
-        raise
     return None
 
 
@@ -430,22 +380,20 @@ def notebook_text(content: dict[str, object]) -> str:
 
 
 def _own_run(path: Path, notebook: Notebook, own: dict[str, object]) -> dict:
-    """A notebook without papermill's metadata and clock times, which hold paths of this machine.
+    """A notebook without papermill's metadata, which hold clock times and paths of this machine.
 
     Where its parameters are not the committed ones, its title says so.
     """
     content = json.loads(path.read_text(encoding="utf-8"))
     for part in (content, *content["cells"]):
-        for name in ("papermill", "execution"):
-            part["metadata"].pop(name, None)
+        part["metadata"].pop("papermill", None)
     for cell in content["cells"]:
         if cell["cell_type"] == "code":
             cell["outputs"] = _joined(cell["outputs"])
-    titles = (cell for cell in content["cells"] if "".join(cell["source"]).startswith("# "))
-    title = next((cell for cell in titles if cell["cell_type"] == "markdown"), None)
-    if own and title:
+    if own:
         values = ", ".join(f"{name} = {value}" for name, value in own.items())
         told = f"The text tells the study {notebook.parameters['study']}; outputs and figures are this run's."
+        title = next(cell for cell in content["cells"] if "".join(cell["source"]).startswith("# "))
         title["source"] += [f"\n\n*A run with {values}. {told}*"]
     return content
 
@@ -492,8 +440,6 @@ def publish(new: Path, old: Path) -> list[str]:
     Returns:
         What changed, a line for each picture; empty if nothing did, or if there was nothing before.
     """
-    if not new.is_dir() or not any(new.iterdir()):  # the notebook draws nothing
-        return []
     earlier, reasons = old.is_dir(), picture_differences(old, new)
     for name in reasons:
         for file in (new / f"{name}.png", new / f"{name}.pdf"):
@@ -516,10 +462,8 @@ def output_folder(values: dict[str, object]) -> Path:
 
 def project_root() -> Path:
     """The checkout, seen from the working folder; else the working folder."""
-    for folder in (Path.cwd(), *Path.cwd().parents):
-        with contextlib.suppress(OSError, ValueError):
-            file = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
-            name = file.get("project", {}).get("name")
-            if name == "bertology-utils" and (folder / "notebooks").is_dir():
-                return folder
-    return Path.cwd()
+    here, marks = Path.cwd(), ("pyproject.toml", "notebooks")
+    for folder in (here, *here.parents):
+        if all((folder / mark).exists() for mark in marks):
+            return folder
+    return here

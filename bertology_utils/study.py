@@ -19,10 +19,10 @@ import numpy as np
 import xarray as xr
 
 from . import glue
-from .cache import artefact, write_atomically
+from .cache import artefact, checksum, write_atomically
 from .common import device
 from .glue import Task, get_task, parse_tasks
-from .studies import ALL, StudySettings
+from .settings import ALL, ModelSource, StudySettings, check_fit, parse_data, parse_model
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -35,17 +35,9 @@ if TYPE_CHECKING:
     from .finetune import Training
     from .framenet import FrameSentence, Release
     from .pruning import Cut
-    from .settings import ModelSource
     from .store import Measurement
     from .words import AnnotatedInput
 
-GLUE_VARIABLE = "BERTOLOGY_GLUE"  # a folder that stands for the Hub's GLUE
-# Where what a study names is here: a spaCy pipeline, a CoNLL-U file, a FrameNet release.
-PLACE_VARIABLES = {
-    "annotation": "BERTOLOGY_ANNOTATION",
-    "treebank": "BERTOLOGY_TREEBANK",
-    "framenet": "BERTOLOGY_FRAMENET",
-}
 RESULTS_VARIABLE = "BERTOLOGY_RESULTS"  # a folder that stands for results/
 MEASURED_VARIABLE = "BERTOLOGY_MEASURED"  # for what results/ does not keep; else runs/measured
 OUTPUT_VARIABLE = "BERTOLOGY_OUTPUT"  # where a page writes figures and claims; else runs/
@@ -65,6 +57,11 @@ def output_folder() -> Path:
     return Path(os.environ.get(OUTPUT_VARIABLE) or ROOT / "runs")
 
 
+def results_folder() -> Path:
+    """Where measurements and claims are committed."""
+    return Path(os.environ.get(RESULTS_VARIABLE) or ROOT / "results")
+
+
 class Study:
     """One study as a page uses it: rows, encoders, classifiers.
 
@@ -73,13 +70,18 @@ class Study:
         page: name of the notebook, which its figures and claims go by.
         measures: whether what is missing is measured; by default only for studies that ``results/`` does not
             keep.
+        places: where here is what the study names as "data", "annotation", "treebank" or "framenet".
     """
 
-    def __init__(self, settings: StudySettings, page: str = "", measures: bool | None = None):
-        self.settings, self.page = settings, page
-        self._weights: dict[
-            tuple[str, int], str
-        ] = {}  # of each run that was loaded, what identifies them
+    def __init__(
+        self,
+        settings: StudySettings,
+        page: str = "",
+        measures: bool | None = None,
+        places: dict[str, str] | None = None,
+    ):
+        self.settings, self.page, self.places = settings, page, places or {}
+        self._weights: dict[tuple[str, int], str] = {}  # what identifies those of each loaded run
         self._said: set[str] = set()  # which runs are not measured
         self.measures = not settings.is_kept if measures is None else measures
 
@@ -95,20 +97,21 @@ class Study:
         """A study by its name, on some of its tasks, with entries of one's own; raises as :meth:`StudySettings.of`."""
         return cls(StudySettings.of(name, tasks=tasks, **entries), page, measures)
 
-    def __reduce__(self) -> tuple[type[Study], tuple[Any, ...]]:
-        """Go to other processes without rows and models."""
-        return Study, (self.settings, self.page, self.measures)
+    def __getstate__(self) -> dict[str, Any]:
+        """Go to other processes without rows and models, and with the folder that is meant here."""
+        kept = ("settings", "page", "places", "measures", "folder", "_weights", "_said")
+        return {name: getattr(self, name) for name in kept}
 
     @property
     def name(self) -> str:
         """Name of the study."""
         return self.settings.name
 
-    @property
+    @cached_property
     def folder(self) -> Path:
         """Where its measurements are kept: in ``results/``, or among the runs."""
         if self.settings.is_kept:
-            return Path(os.environ.get(RESULTS_VARIABLE) or ROOT / "results") / self.name
+            return results_folder() / self.name
         measured = Path(os.environ.get(MEASURED_VARIABLE) or ROOT / "runs" / "measured")
         return measured / f"{self.name}-{self.settings.digest}"
 
@@ -117,24 +120,15 @@ class Study:
         """The tasks, as the paper writes them ("SST-2")."""
         return [task.title for task in parse_tasks(self.settings.tasks)]
 
-    def count(self, entry: str, task: str) -> int:
-        """An entry that may differ by task, such as a number of rows; of the treebank and FrameNet it is one number."""
-        if task in ("treebank", "framenet"):
-            return int(getattr(self.settings, entry))
-        return self.settings.of_task(entry, get_task(task))
-
     def runs(self, task: str) -> list[int]:
         """Numbers of a task's fine-tuning runs, from 1; without those that learned nothing."""
-        one, left_out = get_task(task), self.left_out(task)
-        count = 1 if one.name in self.settings.checkpoint else self.settings.of_task("runs", one)
-        return [run for run in range(1, count + 1) if run not in left_out]
+        count = 1 if get_task(task).name in self.settings.checkpoint else self.settings.runs
+        return [run for run in range(1, count + 1) if run not in self.left_out(task)]
 
     def left_out(self, task: str) -> list[int]:
         """Numbers of a task's runs that learned nothing."""
-        name = get_task(task).name
-        return (
-            [] if name in self.settings.checkpoint else self.settings.learned_nothing.get(name, [])
-        )
+        name, s = get_task(task).name, self.settings
+        return [] if name in s.checkpoint else s.learned_nothing.get(name, [])
 
     def another_run(self, task: str, run: int) -> int:
         """The next run of a task, the first one after the last; the same where it is alone."""
@@ -143,13 +137,9 @@ class Study:
 
     # Rows
 
-    @cached_property
-    def _source(self) -> Path | None:
-        from .settings import parse_data
-
-        folder = os.environ.get(GLUE_VARIABLE)
-        data = self.settings.data
-        return parse_data(f"folder:{folder}" if folder and data == "hub" else data)
+    def _place(self, entry: str) -> str:
+        """What the study names, or where that is here."""
+        return self.places.get(entry) or getattr(self.settings, entry)
 
     @lru_cache  # noqa: B019 - one per page, as long as its kernel
     def _split(self, task: Task) -> tuple[Dataset, Dataset]:
@@ -161,16 +151,17 @@ class Study:
         from datasets import concatenate_datasets
 
         s, rng = self.settings, np.random.default_rng(self.settings.seed)
-        all_rows = glue.load_rows(task, "train", self._source)
+        source = parse_data(self._place("data"))
+        all_rows = glue.load_rows(task, "train", source)
         order = rng.permutation(len(all_rows))
         held, rest = order[: s.held_back], np.sort(order[s.held_back :])
-        count = s.of_task("train_rows", task)
+        count = s.train_rows_of(task)
         drawn = np.sort(rng.permutation(rest)[:count]) if count != ALL else rest
         train, unused = all_rows.select(drawn), rng.permutation(np.setdiff1d(rest, drawn))
         if s.held_back:
             others = all_rows.select(np.concatenate([held, unused]))
         else:
-            dev = glue.load_rows(task, "dev", self._source)
+            dev = glue.load_rows(task, "dev", source)
             rest = glue.without(task, all_rows.select(unused), dev)
             others = concatenate_datasets([dev.select(rng.permutation(len(dev))), rest])
         kept = glue.without(task, others, train)
@@ -211,10 +202,6 @@ class Study:
             self.rows(task, part), get_task(task), self.tokenizer, self.settings.recipe.max_length
         )
         return make_batches(inputs, self.tokenizer)
-
-    def _place(self, entry: str) -> str:
-        """What the study names, or the place that an environment variable gives it here."""
-        return os.environ.get(PLACE_VARIABLES[entry]) or getattr(self.settings, entry)
 
     @cached_property
     def _annotator(self) -> Annotator:
@@ -291,7 +278,6 @@ class Study:
     def _model(self) -> ModelSource:
         """The encoder's source; a branch on the Hub is pinned to its present commit."""
         from .models import pinned
-        from .settings import parse_model
 
         return pinned(parse_model(self.settings.model))
 
@@ -323,10 +309,9 @@ class Study:
         """All that determines a fine-tuning run; of one that goes without heads or layers, what it is that is cut."""
         from .finetune import Training
 
-        s, one = self.settings, get_task(task)
-        rows = self.train_rows(task)
+        s, rows = self.settings, self.train_rows(task)
         seed = s.seed + run - 1
-        return Training(one, self._model, rows, s.recipe, STARTS[start], seed, cut=cut)
+        return Training(get_task(task), self._model, rows, s.recipe, STARTS[start], seed, cut=cut)
 
     def classifier(
         self, task: str, run: int = 1, start: str = "pre-trained", cut: Cut | None = None
@@ -340,7 +325,6 @@ class Study:
                 even where a classifier is given for the task.
         """
         from .models import check_tokens, load_classifier, to_unit_scale
-        from .settings import ModelSource, check_fit, parse_model
 
         one = get_task(task)
         given = self.settings.checkpoint.get(one.name)
@@ -356,7 +340,6 @@ class Study:
 
     def _finetuned(self, task: str, run: int, start: str, cut: Cut | None = None) -> Path:
         from .finetune import rows_digest, train
-        from .settings import ModelSource
 
         training = self.training(task, run, start, cut)
         before = self._before(task, run) if start == "pre-trained" else None
@@ -379,18 +362,13 @@ class Study:
 
     def _before(self, task: str, run: int) -> tuple[str, int] | None:
         """The task and run with whose encoder a run begins; there may be fewer of them, which then take turns."""
-        before = self.settings.after.get(get_task(task).name)
-        if not before:
+        if not (before := self.settings.after.get(get_task(task).name)):
             return None
-        title = get_task(before).title
-        runs = self.runs(title)
-        return title, runs[(run - 1) % len(runs)]
+        runs = self.runs(before)
+        return get_task(before).title, runs[(run - 1) % len(runs)]
 
     def fingerprint(self, task: str, run: int) -> str:
         """What identifies the weights of a run's classifier; the same run on another machine has others."""
-        from .cache import checksum
-        from .settings import parse_model
-
         if given := self.settings.checkpoint.get(get_task(task).name):
             return parse_model(given).fingerprint[:16]
         return checksum(self._finetuned(task, run, "pre-trained") / "model.safetensors")[:16]
@@ -402,9 +380,7 @@ class Study:
     ) -> dict[str, xr.Dataset]:
         """A measurement of every run, by task; each with an axis ``run``.
 
-        What is on file is loaded, the rest is made, side by side where joblib is told so::
-
-            with joblib.parallel_config("dask"): study.measure(without_each_head)
+        What is on file is loaded, the rest is made, one after the other; ``make measure`` works side by side.
 
         Args:
             measurement: of :mod:`bertology_utils.measurements`.
@@ -417,23 +393,17 @@ class Study:
         Raises:
             ValueError, FileNotFoundError, OSError: see :class:`bertology_utils.store.Measurement`.
         """
-        from joblib import Parallel, delayed
-
         measurement.options(options)
-        each = measurement.cases(self)
-        kept = {  # or refused, before any is made
-            one: measurement(self, *one, **options)
-            for one in each
-            if measurement.path(self, *one, **options).exists()
-        }
-        missing = [one for one in each if one not in kept]
-        if self.measures:
-            made = Parallel()(delayed(measurement)(self, *one, **options) for one in missing)
-            kept |= dict(zip(missing, made, strict=True))
+        cases = measurement.cases(self)
+        missing = [one for one in cases if not measurement.path(self, *one, **options).exists()]
+        there = [one for one in cases if one not in missing]
+        wanted = [*there, *missing] if self.measures else there  # or refused, before any is made
+        kept = {one: measurement(self, *one, **options) for one in wanted}
         lines = [] if self.measures or not missing else [self._told(measurement, missing)]
+        of_task = measurement.of == "task"
         lines += [
             f"left out: {task}, run {run}, which learned nothing"
-            for task in (dict(each) if measurement.of == "task" else ())
+            for task in (dict(cases) if of_task else ())
             for run in self.left_out(task)
         ]
         for line in lines:
@@ -441,14 +411,14 @@ class Study:
                 self._said.add(line)
                 print(line)
         if needed and not kept:
-            named = ", ".join(dict(each))
+            named = ", ".join(dict(cases))
             raise FileNotFoundError(
                 f"nothing is measured of {named}; see the line above"
-                if each
+                if cases
                 else f"{measurement.name} is of pairs of sentences, and {', '.join(self.tasks)} has none; add a task such as"
                 " mrpc"
             )
-        if measurement.of != "task":
+        if not of_task:
             return {of: one for (of, _), one in kept.items()}
         for (task, run), one in kept.items():
             weights = one.attrs.get("classifier", "")
@@ -457,7 +427,7 @@ class Study:
                     f"{measurement.name} of {task}, run {run}, was measured with other weights than another measurement"
                 )
         found = {}
-        for task in dict(each):
+        for task in dict(cases):
             if runs := [run for run in self.runs(task) if (task, run) in kept]:
                 several, axis = [kept[task, run] for run in runs], xr.IndexVariable("run", runs)
                 found[task] = xr.concat(several, axis, combine_attrs="drop_conflicts")
@@ -515,8 +485,7 @@ class Study:
 
     def committed(self, study: str) -> Path:
         """The file with claims and numbers of this page that are committed for a study."""
-        results = Path(os.environ.get(RESULTS_VARIABLE) or ROOT / "results")
-        return results / study / "pages" / f"{self.page}.json"
+        return results_folder() / study / "pages" / f"{self.page}.json"
 
     # The example
 

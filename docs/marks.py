@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 
 from bertology_utils.common import one_of
-from bertology_utils.studies import KEPT
+from bertology_utils.settings import KEPT
 from docs.pages import told
 
 WORDS = "no one two three four five six seven eight nine ten eleven twelve".split()

@@ -1,7 +1,6 @@
 """Shared fixtures: small random encoders, a few rows, a cache and a Hub of the test's own."""
 
-import gzip
-import importlib.util
+import importlib
 import json
 import os
 import shutil
@@ -189,16 +188,6 @@ def contents(folder):
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
-def gold_annotation(folder):
-    """The embedded corpora's annotation in one CoNLL-U file."""
-    from bertology_utils.glue import EMBEDDED
-
-    files = sorted(EMBEDDED.glob("*/dev*.conllu.gz"))
-    parts = [gzip.decompress(file.read_bytes()).decode().strip() for file in files]
-    (folder / "gold.conllu").write_text("\n\n".join(parts) + "\n\n", encoding="utf-8")
-    return folder / "gold.conllu"
-
-
 @pytest.fixture
 def head_view(monkeypatch):
     """What is given to bertviz's head_view, which is not there: positional arguments and options of every call."""
@@ -247,14 +236,6 @@ def path(request):
 def cells(path):
     """Its cells."""
     return json.loads(path.read_text(encoding="utf-8"))["cells"]
-
-
-def load_script(name):
-    """A module of benchmarks/, which is no part of the package."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 KEY = {"what": "numbers", "seed": 1}  # of an entry of the cache

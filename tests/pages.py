@@ -4,6 +4,8 @@ import contextlib
 from html.parser import HTMLParser
 from urllib.parse import urlsplit
 
+TAGS = "a script link img iframe source object embed video audio".split()
+
 
 class Links(HTMLParser):
     """Names that a page defines; what it links to, and what a browser fetches to show it."""
@@ -17,18 +19,7 @@ class Links(HTMLParser):
         values = dict(attrs)
         self.names |= {values[key] for key in ("id", "name") if values.get(key)}
         address = values.get("href") or values.get("src") or values.get("data")
-        if address and tag in (
-            "a",
-            "script",
-            "link",
-            "img",
-            "iframe",
-            "source",
-            "object",
-            "embed",
-            "video",
-            "audio",
-        ):
+        if address and tag in TAGS:
             (self.links if tag == "a" else self.fetched).append(address)
 
 

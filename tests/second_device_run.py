@@ -29,9 +29,9 @@ def main(device: str, folder: Path) -> None:
     if device != "cpu":
         _choose(device)
     from bertology_utils import __main__ as cli
-    from bertology_utils import studies
+    from bertology_utils import settings
 
-    studies.STUDIES["small"] = ENTRIES | {"model": str(folder / "model")}
+    settings.STUDIES["small"] = ENTRIES | {"model": str(folder / "model")}
     sys.exit(cli.main(["measure", "--study", "small"]))
 
 

@@ -18,20 +18,16 @@ from bertology_utils import cache
 # Entries
 
 
-@pytest.mark.parametrize("harm", ["flip", "delete", "add", "manifest", "emptied"])
+@pytest.mark.parametrize("harm", ["flip", "delete", "add", "manifest"])
 def test_damage_is_noticed_set_aside_and_repaired(harm, caplog):
     folder = cache.artefact("things", KEY, fill_with("whole"))
     file = folder / "data.txt"
     if harm == "flip":
-        content = bytearray(file.read_bytes())
-        content[2] ^= 1
-        file.write_bytes(content)
+        file.write_text("WHOLE")
     elif harm == "delete":
         file.unlink()
-    elif harm == "add":
-        (folder / "other.txt").write_text("not ours")
     else:
-        (folder / cache.MANIFEST).write_text('{"files": {}}' if harm == "emptied" else "{")
+        (folder / ("other.txt" if harm == "add" else cache.MANIFEST)).write_text("{")
     with caplog.at_level(logging.WARNING):
         again = cache.artefact("things", KEY, fill_with("whole"))
     assert (again / "data.txt").read_text() == "whole"
@@ -90,40 +86,9 @@ def another_that_waits(folder):
     assert got.is_set()
 
 
-def test_a_lock_whose_file_is_removed_keeps_others_out_all_the_same(tmp_path, monkeypatch):
-    """Who has opened the file that the first one removes must not hold a lock that nobody else sees."""
-    held, ends = threading.Event(), threading.Event()
-
-    def hold():
-        with cache.locked(tmp_path / "entry", "a test"):
-            held.set()
-            ends.wait(10)
-
-    first, lock = threading.Thread(target=hold), fcntl.flock
-    first.start()
-    assert held.wait(10)
-
-    def flock(file, operation):
-        if not ends.is_set():  # between the opening and the locking of the second
-            ends.set()
-            first.join(10)
-        return lock(file, operation)
-
-    monkeypatch.setattr(fcntl, "flock", flock)
-    with contextlib.ExitStack() as waiting, cache.locked(tmp_path / "entry", "a test"):
-        waiting.enter_context(another_that_waits(tmp_path / "entry"))
-    assert not list(tmp_path.iterdir())
-
-
 def test_where_a_file_system_has_no_locks_the_files_stand_for_them(tmp_path, monkeypatch):
     """As on a Drive that Colab has mounted."""
     monkeypatch.setattr(fcntl, "flock", Mock(side_effect=OSError(errno.ENOSYS, "not implemented")))
     warned = pytest.warns(UserWarning, match="flock not supported")
     with warned, contextlib.ExitStack() as waiting, cache.locked(tmp_path / "entry", "a test"):
         waiting.enter_context(another_that_waits(tmp_path / "entry"))
-
-
-def test_every_part_of_a_key_decides():
-    other = {**KEY, "seed": KEY["seed"] + 1}
-    assert cache.key_digest(KEY) != cache.key_digest(other)
-    assert cache.key_digest(KEY) == cache.key_digest(dict(reversed(KEY.items())))

@@ -1,7 +1,6 @@
 """A person's own fine-tuned classifier takes the place of a fine-tuning run, if it fits."""
 
 import json
-import re
 import shutil
 
 import numpy as np
@@ -70,22 +69,18 @@ def test_it_must_fit_the_task_and_the_model(tiny_bert, tiny_classifier, tmp_path
     refused = [
         (f"mnli={tiny_classifier}", {}, "the outputs ['LABEL_0', 'LABEL_1'], by id2label"),
         (f"stsb={tiny_classifier}", {}, "STS-B wants one score"),
-        (f"rte={tiny_classifier}", {"model": "e5"}, "is 3, that of the model 'e5' is 12"),
         (f"rte={tiny_classifier}", {"model": BERT_BASE}, "its num_hidden_layers is 3"),
         (f"rte={tiny_bert}", {}, "no classification layer (architecture: BertModel)"),
         (f"rte={named}", {}, "the outputs ['yes', 'no']"),
         (f"rte={tiny_classifier},RTE={tiny_classifier}", {}, "rte is given twice"),
-        (f"cola={tiny_classifier}", {}, "unknown task 'cola'"),
         (f"rte={other}", {}, "its vocab_size is 99"),
         (f"qqp={tiny_classifier}", {"tasks": "rte,mnli"}, "qqp is none of the tasks rte, mnli"),
     ]
     for checkpoint, given, message in refused:
         usual = {"study": "colab", "model": str(tiny_bert), "tasks": checkpoint.split("=")[0]}
         call = [part for pair in (usual | given).items() for part in ("-p", *pair)]
-        if "cola=" in checkpoint:
-            call = call[:-3]
         assert cli.main(["check", "--only", "6", *call, "-p", "checkpoint", checkpoint]) == 2
-        assert message in capsys.readouterr().err, (checkpoint, re.escape(message))
+        assert message in capsys.readouterr().err, checkpoint
 
 
 def of_other_words(folder):
@@ -95,17 +90,12 @@ def of_other_words(folder):
     file.write_text(json.dumps(content))
 
 
-def saying(**changes):
-    def change(folder):
-        content = json.loads((file := folder / "tokenizer_config.json").read_text())
-        file.write_text(json.dumps(content | changes))
-
-    return change
+def lower_case(folder):
+    content = json.loads((file := folder / "tokenizer_config.json").read_text())
+    file.write_text(json.dumps(content | {"do_lower_case": False}))
 
 
-@pytest.mark.parametrize(
-    "change", [saying(do_lower_case=False), saying(strip_accents=False), of_other_words]
-)
+@pytest.mark.parametrize("change", [lower_case, of_other_words], ids=["capitals", "words"])
 def test_one_with_another_tokenizer_is_refused(
     tiny_bert, tiny_classifier, tmp_path, change, capsys
 ):
@@ -119,12 +109,6 @@ def test_one_with_another_tokenizer_is_refused(
     for file in other.glob("tokenizer*"):  # it comes without one
         file.unlink()
     assert cli.main([*call, f"sst2={other}"]) == 0
-
-
-def test_one_of_a_model_on_the_hub_is_not_tried(tiny_classifier, capsys):
-    call = ["check", "--only", "6", "-p", "model", "a/b", "-p", "tasks", "rte"]
-    assert cli.main([*call, "-p", "checkpoint", f"rte={tiny_classifier}"]) == 0
-    assert "not checked: the model a/b on the Hub" in capsys.readouterr().out
 
 
 # A regression's scale
@@ -172,9 +156,8 @@ def test_a_regression_answers_from_0_to_1_whatever_scale_it_was_trained_on(
     np.testing.assert_allclose(found.baseline, expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("to", [lambda labels: 100 * labels, lambda labels: -labels])
-def test_a_regression_on_no_known_scale_is_refused_by_check(tiny_bert, tmp_path, to, capsys):
-    regression(tiny_bert, tmp_path, to)
+def test_a_regression_on_no_known_scale_is_refused_by_check(tiny_bert, tmp_path, capsys):
+    regression(tiny_bert, tmp_path, lambda labels: -labels)
     call = ["check", "--only", "6", "-p", "study", "small", "-p", "tasks", "stsb"]
     call += ["-p", "model", str(tiny_bert), "-p", "checkpoint", f"stsb={tmp_path}"]
     assert cli.main(call) == 2

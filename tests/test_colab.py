@@ -11,8 +11,7 @@ from conftest import python
 from IPython.core.inputtransformer2 import TransformerManager
 
 from bertology_utils import colab, e5
-from bertology_utils.settings import PACKAGE, VERSION
-from bertology_utils.studies import STUDIES
+from bertology_utils.settings import PACKAGE, STUDIES, VERSION
 from docs.publish import SETUP_CELL
 
 ADDRESS, TAG = "https://github.com/a/b", "v1"
@@ -41,9 +40,7 @@ def on_colab(machine, monkeypatch, tmp_path):
     stub.mkdir(parents=True)
     (stub / "__init__.py").touch()
     (stub / "drive.py").write_text(
-        "import os\ndef mount(place):\n"
-        "    if os.environ.get('REFUSED'):\n        raise ValueError('mount failed')\n"
-        "    os.makedirs(place + '/MyDrive', exist_ok=True)\n"
+        "import os\ndef mount(place):\n    os.makedirs(place + '/MyDrive', exist_ok=True)\n"
     )
     for name in [name for name in sys.modules if name.split(".")[0] == "google"]:
         monkeypatch.delitem(sys.modules, name)
@@ -117,9 +114,7 @@ def test_drive_is_a_folder_below_the_readers_own(on_colab, drive):
     assert os.environ["BERTOLOGY_CACHE"] == "before"
 
 
-@pytest.mark.parametrize(
-    ("memory", "study"), [(4, "e5"), (14.7, "colab"), (22.2, "paper"), (79.3, "paper")]
-)
+@pytest.mark.parametrize(("memory", "study"), [(4, "e5"), (14.7, "colab"), (22.2, "paper")])
 def test_which_study_fits_a_gpu(on_colab, monkeypatch, memory, study, capsys):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Some GPU")

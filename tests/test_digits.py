@@ -29,7 +29,7 @@ from bertology_utils.common import quiet
 quiet()
 from bertology_utils import batches
 from bertology_utils import finetune, glue, models
-from bertology_utils.studies import Recipe
+from bertology_utils.settings import Recipe
 from bertology_utils.models import predict_logits
 from bertology_utils import settings
 from bertology_utils.settings import parse_data, parse_model

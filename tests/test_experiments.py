@@ -10,7 +10,7 @@ import xarray as xr
 from distributed import Client, LocalCluster
 
 from bertology_utils import __main__ as cli
-from bertology_utils import run, studies
+from bertology_utils import run, settings
 from bertology_utils.glue import get_task
 from bertology_utils.measurements import PLAN
 from bertology_utils.study import Study
@@ -86,43 +86,35 @@ def small(tiny_bert, monkeypatch):
         "tasks": "sst2",
         "recipe": {"epochs": 1},
     }
-    monkeypatch.setitem(studies.STUDIES, "small", entries | sizes)
+    monkeypatch.setitem(settings.STUDIES, "small", entries | sizes)
 
 
-def planned():
-    """How many measurements the study "small" is made of."""
-    return sum(len(measurement.cases(Study.of("small"))) for measurement, _ in PLAN)
+def files(folder):
+    return {path.relative_to(folder): path for path in folder.rglob("*.nc")}
 
 
-def test_measure_says_hours_and_gigabytes_before_and_measures_what_is_missing(
-    small, places, capsys
+def test_a_cluster_of_which_a_worker_is_killed_measures_the_same_values(
+    small, places, monkeypatch, capsys
 ):
+    """As this machine alone, which says hours and gigabytes before."""
+    planned = sum(len(measurement.cases(Study.of("small"))) for measurement, _ in PLAN)
     assert cli.main(["measure", "--study", "small"]) == 0
-    out = capsys.readouterr().out
-    told = f"small: {planned()} measurements of 2 fine-tuning runs; about 0.0 hours of one core"
-    assert told in out
-    assert len([*(places / "runs").rglob("*.nc")]) == planned()
+    told = f"small: {planned} measurements of 2 fine-tuning runs; about 0.0 hours of one core"
+    assert told in capsys.readouterr().out
     assert cli.main(["measure", "--study", "small"]) == 0
     assert "nothing is missing" in capsys.readouterr().out
-
-
-def test_a_cluster_of_which_a_worker_is_killed_measures_the_same_values(small, places, monkeypatch):
-    assert cli.main(["measure", "--study", "small"]) == 0
-    here = {path.relative_to(places / "runs"): path for path in (places / "runs").rglob("*.nc")}
+    here = files(places / "runs")
     monkeypatch.setenv("BERTOLOGY_MEASURED", str(places / "cluster"))
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
         with Client(cluster) as client:
             pids = list(client.run(os.getpid).values())
         killer = threading.Timer(1.0, os.kill, (pids[0], signal.SIGKILL))
         killer.start()
-        assert (
-            cli.main(["measure", "--study", "small", "--scheduler", cluster.scheduler_address]) == 0
-        )
+        call = ["measure", "--study", "small", "--scheduler", cluster.scheduler_address]
+        assert cli.main(call) == 0
         killer.join()
-    there = {
-        path.relative_to(places / "cluster"): path for path in (places / "cluster").rglob("*.nc")
-    }
-    assert here.keys() == there.keys() and len(here) == planned()
+    there = files(places / "cluster")
+    assert here.keys() == there.keys() and len(here) == planned
     for name, path in here.items():
         one, other = (xr.load_dataset(file, engine="h5netcdf") for file in (path, there[name]))
         assert one.equals(other), name

@@ -12,12 +12,11 @@ import torch
 from conftest import make_rows
 from plain import score
 
-from bertology_utils import cache, finetune, models, studies
+from bertology_utils import cache, finetune, models, settings
 from bertology_utils.batches import make_batches, tokenize
 from bertology_utils.glue import TASKS
 from bertology_utils.models import predict_logits
-from bertology_utils.settings import ModelSource, parse_model
-from bertology_utils.studies import Recipe
+from bertology_utils.settings import ModelSource, Recipe, parse_model
 from bertology_utils.study import Study
 
 RECIPE = Recipe(learning_rate=3e-3, epochs=2, batch_size=8, max_length=32)
@@ -96,8 +95,8 @@ def test_everything_that_matters_is_in_the_key(tiny_bert, tmp_path, monkeypatch)
 
 
 def test_a_task_after_another_begins_with_its_encoder(tiny_bert, monkeypatch):
-    entries = studies.STUDIES["small"] | {"after": {"mrpc": "sst2"}, "model": str(tiny_bert)}
-    monkeypatch.setitem(studies.STUDIES, "small", entries | {"train_rows": 40})
+    entries = settings.STUDIES["small"] | {"after": {"mrpc": "sst2"}, "model": str(tiny_bert)}
+    monkeypatch.setitem(settings.STUDIES, "small", entries | {"train_rows": 40})
     begun, train = [], finetune.train
     monkeypatch.setattr(
         finetune, "train", lambda job, *places: begun.append(job) or train(job, *places)

@@ -20,8 +20,7 @@ from test_glue_folder import LAYOUTS, write
 from bertology_utils import __main__ as cli
 from bertology_utils.framenet import MINIATURE
 from bertology_utils.glue import TASKS, load_rows
-from bertology_utils.settings import parse_data, parse_model
-from bertology_utils.studies import STUDIES, StudySettings
+from bertology_utils.settings import STUDIES, StudySettings, parse_data, parse_model
 
 TEXT = (ROOT / "docs" / "own_data.md").read_text(encoding="utf-8")
 RECIPES = {
@@ -30,6 +29,7 @@ RECIPES = {
         r"<!-- (\S+) -->\n```(\w*)\n(.*?)```\n<!-- end -->", TEXT, re.DOTALL
     )
 }
+assert len(RECIPES) == TEXT.count("```") // 2, "every block is a recipe"
 COMMANDS = {name: code.splitlines() for name, (language, code) in RECIPES.items() if not language}
 TOOL = "python -m bertology_utils "
 
@@ -38,10 +38,6 @@ def code_of(name):
     language, code = RECIPES[name]
     assert language == "python"
     return code
-
-
-def test_every_block_is_a_recipe():
-    assert len(RECIPES) == TEXT.count("```") // 2
 
 
 # Commands.

@@ -8,17 +8,17 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 import safetensors.numpy
 import transformers
-from conftest import conllu, python
+from conftest import ROOT, conllu, python
 
 from bertology_utils import __main__ as cli
-from bertology_utils import batches_of, load_encoder, load_tokenizer, run
+from bertology_utils import batches_of, load_tokenizer, run
 from bertology_utils.glue import EMBEDDED
-from bertology_utils.run import convert
 from bertology_utils.settings import parse_model, parse_pairs
 
 WRONG = {
@@ -27,15 +27,12 @@ WRONG = {
     "-p tasks ,": "no task named in ','",
     "-p study small -p tasks qnli": "tasks=qnli: the embedded data has mrpc, stsb, sst2 only; choose from these",
     "-p model bert": "unknown model 'bert'; choose 'embedded', 'e5', the path of an existing folder, or a Hub name",
-    "--only 6 -p model nowhere": "unknown model 'nowhere'; choose 'embedded', 'e5', the path",
     "-p data web": "unknown data 'web'; choose one of: embedded, hub, folder:PATH",
     "-p data folder:/nowhere/at/all": "there is no folder /nowhere/at/all; wanted is GLUE's layout",
     "-p seed 2 -p seed 3": "seed is given twice",
     "-p seeed 1": "unknown parameter 'seeed'; choose one of: ",
     "-p seed one": "seed='one' is no whole number",
     "-p framenet web": "unknown framenet 'web'; choose one of: embedded, nltk, folder:PATH, zip:PATH",
-    "-p framenet folder:/nowhere/at/all": "there is no folder",
-    "--only 99": "unknown notebook '99'; choose one of: ",
     "--only 3-1": "unknown notebook '3-1'; choose one of: ",
     "--only 1,x": "unknown notebook 'x'; choose one of: ",
     "-p checkpoint sst2": "checkpoint: 'sst2' is not TASK=PLACE, for example sst2=PATH",
@@ -44,20 +41,21 @@ WRONG = {
     "--only 4 -p data folder:tests -p annotation gold": "annotation='gold' goes with data='embedded' only",
     "-p annotation conllu:RESULTS.md": "RESULTS.md is not a CoNLL-U file",
     "-p treebank /nowhere/at/all.conllu": "there is no file '/nowhere/at/all.conllu'; wanted is a CoNLL-U file's path",
-    "-p treebank README.md": "README.md is not a CoNLL-U file",
     "--only 4 -p treebank README.md": "unknown parameter 'treebank'; choose one of: ",
     "-p framenet folder:tests": "is no FrameNet release: it lacks luIndex.xml, lu, frame",
-    "-p study paper -p study small": "study is given twice",
 }
 
 
 @pytest.mark.parametrize(("call", "message"), WRONG.items())
-@pytest.mark.parametrize("command", ["run", "check"])
-def test_wrong_calls_end_before_a_kernel_starts(command, call, message, capsys, monkeypatch):
-    fail = lambda *_: pytest.fail("a kernel was started")  # noqa: E731
-    monkeypatch.setattr("bertology_utils.run.run_notebook", fail)
-    assert cli.main([command, *call.split()]) == 2
+def test_wrong_calls_end_before_a_kernel_starts(call, message, capsys, monkeypatch):
+    monkeypatch.setattr("bertology_utils.run.run_notebook", Mock(side_effect=AssertionError))
+    assert cli.main(["run", *call.split()]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_in_place_is_for_default_settings_only(capsys):
+    assert cli.main(["run", "--in-place", "-p", "seed", "2"]) == 2
+    assert "default settings only" in capsys.readouterr().err
 
 
 def test_checks_do_not_import_torch():
@@ -110,8 +108,6 @@ def sst2(tmp_path):
     return make
 
 
-@pytest.mark.parametrize("only", ["3", "6"])
-@pytest.mark.parametrize("command", ["check", "run"])
 @pytest.mark.parametrize(
     ("rows", "last", "message"),
     [
@@ -120,9 +116,9 @@ def sst2(tmp_path):
     ],
 )
 def test_what_a_run_would_refuse_in_its_rows_is_refused_before_any_work(
-    sst2, command, only, rows, last, message, capsys
+    sst2, rows, last, message, capsys
 ):
-    assert cli.main([command, "--only", only, *sst2(rows, last)]) == 2
+    assert cli.main(["check", "--only", "3", *sst2(rows, last)]) == 2
     assert message in capsys.readouterr().err
 
 
@@ -137,23 +133,15 @@ def test_a_treebank_without_parts_of_speech_is_not_called_ready(parameter, tmp_p
     assert "the column UPOS of bank.conllu has other parts of speech" in told and "'NN'" in told
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "cp437"])
-def test_a_terminal_that_does_not_know_all_letters_prints_the_others(encoding, monkeypatch):
-    calls = [
-        "list --only 7",
-        "check --only 8 -p treebank \u4e2d.conllu",
-        "check --only 7 -p study small",
-    ]
-    for number, call in enumerate(calls):
-        streams = [io.TextIOWrapper(io.BytesIO(), encoding=encoding) for _ in range(2)]
-        monkeypatch.setattr(sys, "stdout", streams[0])
-        monkeypatch.setattr(sys, "stderr", streams[1])
-        assert cli.main(call.split()) == (2 if number == 1 else 0)
-        monkeypatch.undo()
-        for stream in streams:
-            stream.flush()
-        told = b"".join(stream.buffer.getvalue() for stream in streams).decode(encoding)
-        assert ("7 ? " if encoding == "ascii" else "", "there is no file", "ready")[number] in told
+def test_a_terminal_that_does_not_know_all_letters_prints_the_others(monkeypatch):
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", stream)
+    monkeypatch.setattr(sys, "stderr", stream)
+    assert cli.main(["list", "--only", "7"]) == 0
+    assert cli.main(["check", "--only", "8", "-p", "treebank", "\u4e2d.conllu"]) == 2
+    stream.flush()
+    told = stream.buffer.getvalue().decode("ascii")
+    assert "7 ? " in told and "there is no file" in told
 
 
 def test_a_treebank_of_sentences_that_are_all_too_long_is_not_called_ready(tmp_path, capsys):
@@ -164,8 +152,6 @@ def test_a_treebank_of_sentences_that_are_all_too_long_is_not_called_ready(tmp_p
     assert "longer than 128 wordpieces" in capsys.readouterr().err
 
 
-HEADER = b'{"a": {"dtype": "F32", "data_offsets": [0, 0]}}'
-WITHOUT_SHAPES = len(HEADER).to_bytes(8, "little") + HEADER
 CONFIG = '{"model_type": "bert", "num_hidden_layers": 3, "num_attention_heads": 4}'
 
 
@@ -178,8 +164,6 @@ WHOLE = safetensors.numpy.save({"a": np.zeros((2, 3), np.float32)})
         ("[]", WHOLE, "config.json describes no model"),
         (CONFIG[:20], WHOLE, "config.json describes no model"),
         (CONFIG, b"<html>not found</html>", "model.safetensors is not a SafeTensors file"),
-        (CONFIG, b"", "model.safetensors is not a SafeTensors file"),
-        (CONFIG, WITHOUT_SHAPES, "model.safetensors is not a SafeTensors file"),
         (CONFIG, WHOLE[:-1], "model.safetensors is not a SafeTensors file, or is cut off"),
     ],
 )
@@ -208,13 +192,12 @@ def saved(folder, tokenizer, name, **sizes):
     return ["check", "-p", "model", str(folder), "--only"]
 
 
-@pytest.mark.parametrize("only", ["1,3,6", "8"])
 @pytest.mark.parametrize(
-    ("name", "sizes", "message"),
+    ("name", "sizes", "only", "message"),
     [
-        ("DebertaV2Model", SMALL, "does not go through transformers' attention interface"),
-        ("GPT2Model", GPT, "is a decoder"),
-        ("FNetModel", {"hidden_size": 32, "num_hidden_layers": 2}, "has no attention heads"),
+        ("DebertaV2Model", SMALL, "6", "does not go through transformers' attention interface"),
+        ("GPT2Model", GPT, "8", "is a decoder"),
+        ("FNetModel", {"hidden_size": 32, "num_hidden_layers": 2}, "1", "has no attention heads"),
     ],
 )
 def test_an_architecture_that_cannot_be_measured_is_not_called_ready(
@@ -228,10 +211,6 @@ def test_a_model_whose_pooler_is_missing_is_ready(tmp_path, tokenizer):
     assert cli.main([*saved(tmp_path, tokenizer, "BertForMaskedLM", **SMALL), "1,6,8"]) == 0
 
 
-def cut_off(index):
-    index.write_text(index.read_text()[:50])
-
-
 def of_another_model(index):
     tensors = {"other": np.zeros(2, np.float32)}
     safetensors.numpy.save_file(tensors, max(index.parent.glob("*-of-*")))
@@ -242,7 +221,6 @@ def of_another_model(index):
     [
         (lambda index: max(index.parent.glob("*-of-*")).unlink(), "names tensors that are not in"),
         (of_another_model, "names tensors that are not in the folder, of model-00002-of"),
-        (cut_off, "index.json describes no model: JSONDecodeError"),
     ],
 )
 def test_weights_of_several_files_that_are_not_whole_are_refused(
@@ -264,41 +242,17 @@ def test_training_rows_are_read_for_a_checkpoint_too(sst2, tiny_bert, tiny_class
     assert "missing file" in capsys.readouterr().err
 
 
-def test_paths_mean_the_same_in_the_kernel(tmp_path, monkeypatch):
-    """The kernel works in notebooks/, so a relative folder has to be made absolute before."""
-    (tmp_path / "glue").mkdir()
-    (tmp_path / "pipeline").mkdir()
-    (tmp_path / "bank.conllu").touch()
-    monkeypatch.chdir(tmp_path)
-    for name, text in (
-        ("data", "folder:{}glue"),
-        ("annotation", "spacy:{}pipeline"),
-        ("annotation", "conllu:{}bank.conllu"),
-        ("treebank", "{}bank.conllu"),
-    ):
-        assert convert(name, text.format(""), "") == text.format(f"{tmp_path}/")
-
-
-# A package stands for an installed pipeline here.
-NO_PATHS = "model embedded|treebank embedded|data embedded|data hub|framenet nltk|annotation gold|annotation spacy:numpy"
-
-
-@pytest.mark.parametrize("said", NO_PATHS.split("|"))
+@pytest.mark.parametrize(
+    "call", ["6 -p model embedded", "6 -p data embedded -p tasks sst2", "2 -p framenet embedded"]
+)
 def test_what_a_parameter_says_is_no_path_though_a_folder_bears_its_name(
-    tmp_path, monkeypatch, said
+    tmp_path, monkeypatch, call
 ):
-    name, value = said.split()
-    (tmp_path / value.rpartition(":")[2]).mkdir()
+    for name in ("notebooks", "pyproject.toml"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / "embedded").mkdir()
     monkeypatch.chdir(tmp_path)
-    assert convert(name, value, "") == value
-
-
-def test_blanks_between_checkpoints_are_no_part_of_a_path(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-    made = f"mrpc={tmp_path / 'a'},sst2={tmp_path / 'b'}"
-    assert convert("checkpoint", "mrpc=a ,sst2= b", "").replace(" ", "") == made
+    assert cli.main(["check", "--only", *call.split()]) == 0
 
 
 def test_a_folder_that_is_no_model_is_refused_with_what_to_name(tmp_path, tokenizer, capsys):
@@ -321,79 +275,47 @@ def test_a_folder_that_is_no_model_is_refused_with_what_to_name(tmp_path, tokeni
         assert f"model folder {folder} {message}" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "entry",
-    [{"quant_method": "gptq", "bits": 4}, {"load_in_8bit": True}, {"quant_method": "fp8"}],
-)
-def test_quantized_weights_are_not_called_ready(tmp_path, tokenizer, entry, capsys):
+def test_quantized_weights_are_not_called_ready(tmp_path, tokenizer, capsys):
     call = saved(tmp_path, tokenizer, "BertModel", **SMALL)
     config = json.loads((file := tmp_path / "config.json").read_text())
-    file.write_text(json.dumps(config | {"quantization_config": entry}))
+    file.write_text(json.dumps(config | {"quantization_config": {"load_in_8bit": True}}))
     assert cli.main([*call, "6"]) == 2
     assert "has quantized weights (quantization_config in its config" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("content", ["version https://git-lfs.github.com/spec/v1", "{}", "[1]"])
-def test_a_damaged_tokenizer_is_refused_with_the_models_name(tmp_path, tokenizer, content, capsys):
+def test_a_damaged_tokenizer_is_refused_with_the_models_name(tmp_path, tokenizer, capsys):
     call = saved(tmp_path, tokenizer, "BertModel", **SMALL)
-    (tmp_path / "tokenizer.json").write_text(content)
+    (tmp_path / "tokenizer.json").write_text("version https://git-lfs.github.com/spec/v1")
     assert cli.main([*call, "6"]) == 2
-    assert (
-        f"model {str(tmp_path)!r} cannot be loaded; a file of it may be" in capsys.readouterr().err
-    )
+    told = f"model {str(tmp_path)!r} cannot be loaded; a file of it may be"
+    assert told in capsys.readouterr().err
 
 
-def test_weights_and_tokenizer_may_say_more_or_less_than_transformers_writes(tmp_path, tokenizer):
-    """No metadata beside weights, and a length to which the tokenizer itself cuts and pads."""
+def test_a_length_to_which_the_tokenizer_itself_cuts_and_pads_changes_nothing(tmp_path, tokenizer):
     own = copy.deepcopy(tokenizer)
     own.backend_tokenizer.enable_truncation(6)
     own.backend_tokenizer.enable_padding(length=64)
     saved(tmp_path, own, "BertModel", **SMALL)
-    for file in tmp_path.glob("*.safetensors"):
-        safetensors.numpy.save_file(safetensors.numpy.load_file(file), file)
-    assert load_encoder(str(tmp_path)).config.num_hidden_layers == 3
     texts = ["It rains.", "The old king sees the sun every single morning of the year."]
     stored = load_tokenizer(str(tmp_path))
     for ours, theirs in zip(batches_of(texts, stored), batches_of(texts, tokenizer), strict=True):
         assert all(ours.inputs[name].equal(one) for name, one in theirs.inputs.items())
 
 
-@pytest.mark.parametrize("name", ["epoch=1-step=20", "a,b", "a, b", "run@2", "x,y=1/z"])
-def test_a_path_may_have_commas_and_signs(tmp_path, monkeypatch, name):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / name).mkdir(parents=True)
-    for text in (f"sst2={name}", f"mrpc={name},sst2={name}", f"sst2={name} , mrpc=nowhere,"):
-        if "y=" in name:
-            with pytest.raises(ValueError, match="unknown task 'y'"):
-                parse_pairs("checkpoint", text)
-            continue
-        made = parse_pairs("checkpoint", convert("checkpoint", text, ""))
-        assert all(place in (str(tmp_path / name), "nowhere") for _, place in made)
-        assert [task for task, _ in made] == re.findall("mrpc|sst2", text)
+@pytest.mark.parametrize("name", ["epoch=1-step=20", "a,b", "a, b", "run@2"])
+def test_a_path_may_have_commas_and_signs(name):
+    for text in (f"sst2={name}", f"mrpc={name},sst2={name}", f"sst2={name} , mrpc= {name},"):
+        tasks = re.findall("mrpc|sst2", text)
+        assert parse_pairs("checkpoint", text) == dict.fromkeys(tasks, name)
 
 
-def test_a_pipeline_that_cannot_annotate_is_not_called_ready(tmp_path, sst2, capsys):
+def test_a_pipeline_that_cannot_be_loaded_is_not_called_ready(tmp_path, sst2, capsys):
     spacy = pytest.importorskip("spacy")
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sentencizer")
-    nlp.to_disk(tmp_path / "pipe")
-    config = (tmp_path / "pipe" / "config.cfg").read_text()
-    call = ["check", "--only", "5", *sst2(40), "-p", "model", "embedded"]
-    call += ["-p", "annotation", f"spacy:{tmp_path / 'pipe'}"]
-    for old, new, message in (
-        ("", "", "lacks a morphologizer, or a tagger with an attribute_ruler"),
-        ("sentencizer", "transformer", "cannot be loaded here: [E002] Can't find factory for 'tr"),
-        ('lang = "en"', 'lang = "xy"', "cannot be loaded here: [E048] Can't import language xy"),
-        (config, "no config", "cannot be loaded here: Config validation error"),
-    ):
-        (tmp_path / "pipe" / "config.cfg").write_text(config.replace(old, new) if old else config)
-        assert cli.main(call) == 2
-        assert message in capsys.readouterr().err
-
-
-def test_in_place_is_for_default_settings_only(capsys):
-    assert cli.main(["run", "--in-place", "-p", "seed", "2"]) == 2
-    assert "default settings only" in capsys.readouterr().err
+    spacy.blank("en").to_disk(tmp_path)
+    (tmp_path / "config.cfg").write_text("no config")
+    call = ["check", "--only", "5", *sst2(40), "-p", "annotation", f"spacy:{tmp_path}"]
+    assert cli.main(call) == 2
+    assert "cannot be loaded here: Config validation error" in capsys.readouterr().err
 
 
 def test_notebooks_take_their_defaults_and_say_what_each_parameter_means(capsys):
@@ -412,15 +334,13 @@ def cells(*sources):
     return json.dumps({"cells": [tagged | {"source": [source]} for source in sources]})
 
 
-BROKEN = dict.fromkeys(["{", "[]", '{"cells": 3}', '{"cells": [{}]}'], "1_x.ipynb is no notebook")
-BROKEN |= dict.fromkeys([cells(), cells("x = 1", "y = 2")], "one is wanted")
-BROKEN[cells("x = 1")] = "a page needs a parameter study"
-BROKEN |= {cells(one): "1_x.ipynb: " for one in ("x =", "x = f()", "x: int", "x += 1", "print(1)")}
+BROKEN = ["{", "[]", '{"cells": 3}', cells(), cells("study = 'e5'", "seed = 2"), cells("x = 1")]
+BROKEN += [cells(f"study = 'e5'\n{one}") for one in ("x =", "x = f()", "x: int", "print(1)")]
 
 
-@pytest.mark.parametrize(("text", "message"), BROKEN.items())
-def test_a_broken_notebook_or_parameters_cell_is_named(tmp_path, text, message):
+@pytest.mark.parametrize("text", BROKEN)
+def test_a_broken_notebook_or_parameters_cell_is_named(tmp_path, text):
     path = tmp_path / "1_x.ipynb"
     path.write_text(text)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=r"1_x.ipynb is no page: wanted is one cell tagged"):
         run.read_notebook(path)

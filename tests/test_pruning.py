@@ -15,8 +15,7 @@ from bertology_utils.hooks import layers_of
 from bertology_utils.measurements import bag_of_words, frozen, halves, pruned, ranking_batches
 from bertology_utils.models import load_classifier, load_tokenizer, predict_logits
 from bertology_utils.pruning import Cut, importance, normalise_layers, removal_order
-from bertology_utils.settings import ModelSource, parse_model
-from bertology_utils.studies import Recipe
+from bertology_utils.settings import ModelSource, Recipe, parse_model
 from bertology_utils.study import Study
 
 TASK = TASKS["sst2"]

@@ -16,7 +16,6 @@ from conftest import contents
 from papermill import PapermillExecutionError
 
 from bertology_utils import __main__ as cli
-from bertology_utils.run import read_notebook
 
 GOOD = """
 from bertology_utils.study import Study
@@ -31,31 +30,20 @@ for _ in track([1], "working"):
 """
 
 
-PROJECT = (
-    '[project]\nname = "bertology-utils"\n[project.urls]\nRepository = "https://github.com/a/b"\n'
-)
-PROJECT += '[tool.bertology]\ntag = "v1"\n'
-
-
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """A checkout with one small notebook, which fails where its seed is 13."""
     cells = [
-        nbformat.v4.new_markdown_cell("(badge)", metadata={"tags": ["badge"]}),
         nbformat.v4.new_markdown_cell("# A trial"),
-        nbformat.v4.new_code_cell('REPOSITORY = ""', metadata={"tags": ["setup"]}),
         nbformat.v4.new_code_cell('study = "e5"\nseed = 1', metadata={"tags": ["parameters"]}),
         nbformat.v4.new_code_cell(GOOD),
         nbformat.v4.new_code_cell("assert seed != 13, 'unlucky'"),
     ]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     (tmp_path / "notebooks").mkdir()
-    (tmp_path / "README.md").write_text("# A trial\n<!-- claims: 1 --><!-- end -->\n")
-    (tmp_path / "pyproject.toml").write_text(PROJECT)
-    nbformat.write(
-        nbformat.v4.new_notebook(cells=cells, metadata=kernel),
-        tmp_path / "notebooks" / "8_trial.ipynb",
-    )
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "bertology-utils"\n')
+    page = nbformat.v4.new_notebook(cells=cells, metadata=kernel)
+    nbformat.write(page, tmp_path / "notebooks" / "8_trial.ipynb")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -99,7 +87,7 @@ def test_success_publishes_all_failure_nothing_and_in_place_the_notebook_too(pro
     after = nbformat.read(path, 4)
     assert [cell.source for cell in after.cells] == sources
     counts = [cell.execution_count for cell in after.cells if cell.cell_type == "code"]
-    assert counts == [1, 2, 3, 4]
+    assert counts == [1, 2, 3]
     assert str(project) not in path.read_text() and "papermill" not in path.read_text()
 
     # Of another study, or with other entries, it is not the committed one.
@@ -108,19 +96,11 @@ def test_success_publishes_all_failure_nothing_and_in_place_the_notebook_too(pro
     assert json.loads((small / "results" / "8_trial.json").read_text())["said"] == {"answer": 1}
 
 
-def without_the_experiment(project, source):
-    """The notebook with one light cell after the parameters."""
-    path = project / "notebooks" / "8_trial.ipynb"
-    content = nbformat.read(path, 4)
-    content.cells[-2:] = [nbformat.v4.new_code_cell(source)]
-    nbformat.write(content, path)
-    return read_notebook(path)
-
-
-def two_notebooks(project, source):
-    """The light notebook, and another one like it."""
-    first = without_the_experiment(project, source)
-    first.path.with_name("19_other.ipynb").write_bytes(first.path.read_bytes())
+def light(project, source, name="8_trial"):
+    """The notebook, or another one like it, with one light cell after the parameters."""
+    content = nbformat.read(project / "notebooks" / "8_trial.ipynb", 4)
+    content.cells[2:] = [nbformat.v4.new_code_cell(source)]
+    nbformat.write(content, project / "notebooks" / f"{name}.ipynb")
 
 
 LONG = "import os, pathlib, time; pathlib.Path(f'here{os.getpid()}').touch(); time.sleep(60)"
@@ -130,7 +110,7 @@ def begun(project, notebooks):
     """A run of these notebooks of ``LONG``, all of them under way."""
     call = [sys.executable, "-m", "bertology_utils", "run", "--jobs", "2", "--only", notebooks]
     started = subprocess.Popen(call, cwd=project, stdout=-1, stderr=-1, text=True)
-    while len(list((project / "notebooks").glob("here*"))) < len(notebooks.split(",")):
+    while len(list(project.glob("here*"))) < len(notebooks.split(",")):
         assert started.poll() is None, started.stderr.read()
         time.sleep(0.1)
     return started
@@ -140,7 +120,8 @@ def begun(project, notebooks):
     ("notebooks", "how", "word"), [("8", signal.SIGTERM, "terminated"), ("8,19", signal.SIGINT, "")]
 )
 def test_a_run_that_is_stopped_leaves_nothing(project, notebooks, how, word):
-    two_notebooks(project, LONG)
+    light(project, LONG)
+    light(project, LONG, "19_other")
     with begun(project, notebooks) as run:
         children = psutil.Process(run.pid).children(recursive=True)
         run.send_signal(how)
@@ -166,11 +147,10 @@ IN_A_CELL = PapermillExecutionError(4, 3, "study.say()", "OSError", str(FULL), [
 @pytest.mark.parametrize(
     ("place", "error", "said"),
     [
-        ("papermill.execute_notebook", FULL, "the disk is full ("),
         ("papermill.execute_notebook", IN_A_CELL, "cell 3: the disk is full ("),
         ("bertology_utils.run.write_atomically", FULL, "the disk is full ("),
     ],
-    ids=["notebook", "cell", "results"],
+    ids=["cell", "results"],
 )
 def test_a_full_disk_is_said_in_words(project, place, error, said, monkeypatch, capsys):
     monkeypatch.setattr("papermill.execute_notebook", lambda *_, **__: None)
@@ -198,9 +178,7 @@ seen
 
 def test_a_persons_shell_decides_nothing_of_a_page(project, monkeypatch):
     """Backend, style, warnings, locale, threads, profile and start-up file of whoever runs it."""
-    page = nbformat.read(path := project / "notebooks" / "8_trial.ipynb", 4)
-    page.cells[-2].source = SEEN
-    nbformat.write(page, path)
+    light(project, SEEN)
     theirs = project / "theirs"
     for folder in ("matplotlib", "ipython/profile_default/startup"):
         (theirs / folder).mkdir(parents=True)
@@ -224,7 +202,7 @@ def test_a_persons_shell_decides_nothing_of_a_page(project, monkeypatch):
 
 
 def test_a_dying_kernel_is_a_failed_notebook(project, capsys):
-    without_the_experiment(project, "import os; os._exit(9)")
+    light(project, "import os; os._exit(9)")
     assert cli.main(["run"]) == 1
     assert "the kernel died" in capsys.readouterr().err
     assert not (project / "figures" / "8_trial").exists()
@@ -233,14 +211,11 @@ def test_a_dying_kernel_is_a_failed_notebook(project, capsys):
 def test_notebooks_run_side_by_side_and_one_that_fails_stops_no_other(project, capfd, monkeypatch):
     # Where nothing has to be made, nothing is written there.
     monkeypatch.setenv("BERTOLOGY_CACHE", "/dev/null/cache")
-    two_notebooks(project, "1 + 1")
-    other = project / "notebooks" / "19_other.ipynb"
-    content = nbformat.read(other, 4)
-    content.cells[-1].source = "assert 0, 'this one fails'"
-    nbformat.write(content, other)
+    light(project, "1 + 1")
+    light(project, "assert 0, 'this one fails'", "19_other")
     assert cli.main(["run", "--jobs", "2"]) == 1
     errors = capfd.readouterr().err
     assert "8_trial: done" in errors
-    assert "19_other: failed, cell 3: AssertionError: this one fails" in errors
+    assert "19_other: failed, cell 2: AssertionError: this one fails" in errors
     assert "Traceback" not in errors
     assert files(project / "runs" / "pages") == ["8_trial.ipynb", "failed_19_other.ipynb"]

@@ -24,8 +24,8 @@ from bertology_utils.measurements import (
     without_each_head,
     without_several,
 )
+from bertology_utils.settings import StudySettings
 from bertology_utils.store import measured
-from bertology_utils.studies import StudySettings
 from bertology_utils.study import Study
 
 CALLS = []
@@ -188,22 +188,15 @@ def test_no_row_is_trained_on_and_measured(tiny_bert):
 
 
 def test_entries_that_are_given_replace_those_by_task_and_complete_a_recipe():
-    given = StudySettings.of(
-        "e5", runs=1, train_rows=50, disabled_rows=8, recipe={"epochs": 1}, seed=0
-    )
-    assert {
-        given.of_task("runs", get_task("mrpc")),
-        given.of_task("train_rows", get_task("sst2")),
-    } == {1, 50}
-    assert (
-        given.of_task("disabled_rows", get_task("mnli")) == 8 and given.seed == 0 and given.is_own
-    )
+    given = StudySettings.of("e5", train_rows=50, recipe={"epochs": 1}, seed=0)
+    assert given.train_rows_of(get_task("sst2")) == 50 and given.seed == 0 and not given.is_kept
     assert StudySettings.of("paper", recipe={"epochs": 1}).recipe.learning_rate == 2e-5
-    assert StudySettings.of("e5", runs_by_task={"SST-2": 4}).of_task("runs", get_task("sst2")) == 4
+    some = StudySettings.of("e5", train_rows_by_task={"SST-2": 4})
+    assert some.train_rows_of(get_task("sst2")) == 4 and some.train_rows_of(get_task("rte")) == -1
     with pytest.raises(ValueError, match="unknown task 'cola'"):
-        StudySettings.of("e5", runs_by_task={"mrpc": 1, "cola": 4})
+        StudySettings.of("e5", train_rows_by_task={"mrpc": 1, "cola": 4})
     with pytest.raises(ValueError, match="disabled_rows=3: too few rows; at least 4"):
-        StudySettings.of("e5", disabled_rows_by_task={"rte": 3})
+        StudySettings.of("e5", disabled_rows=3)
 
 
 def test_what_cannot_be_written_says_why_and_leaves_nothing(study, monkeypatch):
@@ -584,7 +577,7 @@ SLOW = """
 import sys, time, numpy as np, xarray as xr
 from bertology_utils.glue import get_task, read_table
 from bertology_utils.store import measured
-from bertology_utils.studies import StudySettings
+from bertology_utils.settings import StudySettings
 from bertology_utils.study import Study
 Study.fingerprint = lambda *_: "x"
 
@@ -627,8 +620,3 @@ def test_two_processes_measure_it_once(tiny_classifier):
     outs = [one.communicate(timeout=120)[0].splitlines() for one in both]
     assert {out[-1] for out in outs} == {str(list(range(12)))}
     assert sorted(len(out) for out in outs) == [1, 7], "one made all six blocks, the other none"
-
-
-def test_an_axis_cannot_have_the_name_of_an_argument_of_sel(tmp_path):
-    with pytest.raises(ValueError, match="an axis is named method"):
-        store.write(tmp_path / "one.nc", xr.Dataset({"a": ("method", [1.0])}))

@@ -116,7 +116,6 @@ def test_a_miniature_of_bert_base_is_measured_from_the_hub_and_nothing_else_is_a
     files = [ROOT / "pyproject.toml", ROOT / "notebooks" / f"{NAME}.ipynb"]
     given = {"model": BERT_BASE, "treebank": str(treebank(tmp_path, 80))}
     command = [sys.executable, "-m", "bertology_utils", "run", "--only", "8"]
-    command += ["--results", str(tmp_path / "results")]
     command += [part for pair in given.items() for part in ("-p", *pair)]
     with LocalHub(repositories) as hub:
         environment = hub_environment(hub.url, tmp_path / "hf")
@@ -128,7 +127,8 @@ def test_a_miniature_of_bert_base_is_measured_from_the_hub_and_nothing_else_is_a
         )
         requested = [path for _, path in hub.requests]
     assert done.returncode == 0, done.stderr[-3000:]
-    claims = json.loads((tmp_path / "results" / f"{NAME}.json").read_text())["claims"]
+    (results,) = checkout.glob(f"runs/*/results/{NAME}.json")
+    claims = json.loads(results.read_text())["claims"]
     of_distance, *_, of_special = claims.values()
     assert of_distance["tasks"].keys() == {"nsubj", "obj", "det"}
     assert of_distance["verdict"] != "✓", "a distance is always right"
