@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from .batches import Batch, Measurement, begin, check_batches
+from .batches import Batch, Measurement, begin, check_batches, in_order
 from .common import ATTENTIONS, one_of
 from .hooks import Observer, attention_hooks, device_of, shape_of, unwrap, weight_and_bias
 
@@ -349,15 +349,12 @@ def map_similarity(model: Any, reference: Any, batches: Iterable[Batch]) -> np.n
         raise ValueError(
             f"(layers, heads) are {shape_of(model)} and {shape_of(reference)}; compare models of the same shape"
         )
-    parts: list[np.ndarray] = []
-    order: list[int] = []
-    device = device_of(model)
-    for batch in check_batches(model, batches):
+    parts, device, batches = [], device_of(model), check_batches(model, batches)
+    for batch in batches:
         batch = batch.to(device)
         both = attention_maps(model, batch), attention_maps(reference, batch)
         parts.append(1 - compare_maps(*both, batch)[0])
-        order += batch.index
-    return np.concatenate(parts)[np.argsort(order)]
+    return in_order(parts, batches)
 
 
 def compare_maps(some: list[torch.Tensor], others: list[torch.Tensor], batch: Batch) -> np.ndarray:

@@ -306,13 +306,14 @@ def predict_logits(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarr
     """
     import torch
 
+    from .batches import in_order
     from .hooks import unwrap
 
     model = unwrap(model)
     batches = check(model, batches)
     with torch.inference_mode():
-        parts = [outputs_of(model, batch).double().cpu() for batch in batches]
-    logits = _in_order_of_data(parts, batches)
+        parts = [outputs_of(model, batch).double() for batch in batches]
+    logits = in_order(parts, batches)
     if broken := (~np.isfinite(logits)).any(axis=1).sum():
         raise FloatingPointError(f"{broken} examples have NaN or infinite outputs")
     return logits
@@ -324,11 +325,6 @@ def outputs_of(model: PreTrainedModel, batch: Batch) -> torch.Tensor:
 
     outputs: torch.Tensor = model(**batch.to(device_of(model)).inputs)[0]
     return outputs
-
-
-def _in_order_of_data(parts: Sequence[torch.Tensor], batches: Sequence[Batch]) -> np.ndarray:
-    order = np.argsort([index for batch in batches for index in batch.index])
-    return np.concatenate([part.numpy() for part in parts])[order]
 
 
 def to_unit_scale(model: PreTrainedModel, batches: Sequence[Batch]) -> None:
@@ -343,8 +339,10 @@ def to_unit_scale(model: PreTrainedModel, batches: Sequence[Batch]) -> None:
     """
     import torch
 
+    from .batches import in_order
+
     outputs = torch.from_numpy(predict_logits(model, batches)[:, 0])
-    labels = _in_order_of_data([batch.labels for batch in batches], batches)  # type: ignore[misc]
+    labels = in_order([batch.labels for batch in batches], batches)  # type: ignore[misc]
     errors = {name: np.square(to(outputs).numpy() - labels).mean() for name, to in SCALES.items()}
     scale, last = min(errors, key=errors.__getitem__), _last_layer(model)
     fits = errors[scale] <= 1.25 * labels.var()  # or it is worse than one answer to all rows
@@ -364,6 +362,7 @@ def classifier_inputs(model: PreTrainedModel, batches: Sequence[Batch]) -> np.nd
     Raises:
         ValueError: see :func:`check`; or the model ends in no linear layer.
     """
+    from .batches import in_order
     from .hooks import unwrap
 
     model = unwrap(model)
@@ -372,12 +371,12 @@ def classifier_inputs(model: PreTrainedModel, batches: Sequence[Batch]) -> np.nd
         raise ValueError(f"{type(model).__name__} has no linear layer above its encoder")
     batches = check(model, batches)
     read: list[torch.Tensor] = []
-    hook = last.register_forward_pre_hook(lambda _, inputs: read.append(inputs[0].double().cpu()))
+    hook = last.register_forward_pre_hook(lambda _, inputs: read.append(inputs[0].double()))
     try:
         predict_logits(model, batches)
     finally:
         hook.remove()
-    return _in_order_of_data(read, batches)
+    return in_order(read, batches)
 
 
 def check(model: PreTrainedModel, batches: Any, whole: bool = True) -> list[Batch]:

@@ -26,7 +26,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from .batches import Batch
+from .batches import Batch, in_order
 from .common import note, track
 from .disabling import Instead, layer_heads, logits_without, replacement
 from .hooks import device_of, is_edited, shape_of, unwrap
@@ -238,18 +238,15 @@ class Layer:
 def _fast(pieces: Pieces, batches: Sequence[Batch], instead: Instead) -> Sweep:
     sets = torch.cat([torch.eye(pieces.heads), torch.ones(1, pieces.heads)])  # the last: the layer
     groups = by_length(batches, pieces.bound // len(sets))
-    order = np.argsort([index for group in groups for index in group.index])
     hidden = [pieces.embed(group.to(pieces.device).inputs) for group in groups]
     without = []
     for number in track(range(len(pieces.layers)), "disabling heads"):
         own = None if instead is None else instead[number]
         pairs = [_one_layer(pieces, number, states, sets, own) for states in hidden]
         hidden = [states for _, states in pairs]
-        outputs = torch.cat([changed for changed, _ in pairs], dim=1)
-        without.append(outputs.double().cpu().numpy()[:, order])  # (sets, examples, labels)
-    outputs = torch.cat([pieces.classify(states[:, :1]) for states in hidden])
-    whole = outputs.double().cpu().numpy()[order]
-    every = np.stack(without)
+        without.append(in_order([changed.double() for changed, _ in pairs], groups))
+    whole = in_order([pieces.classify(states[:, :1]).double() for states in hidden], groups)
+    every = np.stack(without).transpose(0, 2, 1, 3)  # (layers, sets, examples, labels)
     if not (np.isfinite(whole).all() and np.isfinite(every).all()):
         raise FloatingPointError("some outputs are NaN or infinite")
     return Sweep(whole, every[:, :-1], every[:, -1])
@@ -258,7 +255,7 @@ def _fast(pieces: Pieces, batches: Sequence[Batch], instead: Instead) -> Sweep:
 def _one_layer(
     pieces: Pieces, number: int, hidden: torch.Tensor, sets: torch.Tensor, instead: Instead
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Outputs (sets, examples, labels) with each set of one layer's heads disabled; and the layer's own output."""
+    """Outputs (examples, sets, labels) with each set of one layer's heads disabled; and the layer's own output."""
     layer = pieces.layers[number]
     context, value = layer.attend(hidden)
     if number == len(pieces.layers) - 1:  # of the last layer only [CLS] is read
@@ -272,7 +269,7 @@ def _one_layer(
             after = layer.finish(part, hidden).flatten(0, 1)  # (part · examples, tokens, hidden)
             yield from pieces.rest(after, number + 1).unflatten(0, (len(part), examples))
 
-    return torch.stack(list(outputs())), layer.finish(projected, hidden)
+    return torch.stack(list(outputs()), dim=1), layer.finish(projected, hidden)
 
 
 def by_length(batches: Sequence[Batch], tokens: int) -> list[Batch]:
