@@ -146,33 +146,6 @@ def vectors(model: PreTrainedModel, batch: Batch) -> list[torch.Tensor]:
     return by_layer
 
 
-def exchange_lengths(layer: int, lengths: torch.Tensor, batch: Batch, seed: int) -> torch.Tensor:
-    """Lengths permuted among an input's real tokens, independently per head; 0 at padding.
-
-    Each permutation follows from the seed, the example and the layer alone, whatever else is in the
-    batch.
-
-    Args:
-        layer: from 0.
-        lengths: ‖f(x)‖, shape (examples, heads, tokens).
-        batch: the inputs.
-        seed: of the permutations.
-
-    Returns:
-        Same shape as ``lengths``.
-    """
-    keys = torch.full(lengths.shape, torch.inf, dtype=torch.float64, device="cpu")
-    for row, (index, real) in enumerate(zip(batch.index, batch.mask.cpu(), strict=True)):
-        shape = lengths.shape[1], int(real.sum())
-        drawn = np.random.default_rng((seed, index, layer)).random(shape)
-        keys[row, :, real] = torch.from_numpy(drawn)
-    # Real tokens come first, in the order drawn, and go where real tokens are.
-    order = keys.argsort(dim=2).to(lengths.device)
-    places = (~batch.mask).int().argsort(dim=1, stable=True)[:, None].expand_as(order)
-    exchanged = torch.zeros_like(lengths).scatter(2, places, lengths.gather(2, order))
-    return exchanged * batch.mask[:, None]
-
-
 @dataclass
 class ByNorm:
     """Measurement: another one, fed with a_ij ‖f(x_j)‖ in place of weights; rows sum to 1.

@@ -7,15 +7,17 @@ head's part of the output projection (:mod:`bertology_utils.attention`).
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
+from itertools import product
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import nn
 
-from .attention import ValueNorms, by_norm, exchange_lengths
-from .batches import Batch, check_batches
+from .attention import ValueNorms, by_norm
+from .batches import Batch, check_batches, in_order
 from .hooks import attention_hooks, device_of, unwrap
 from .models import check, outputs_of
 
@@ -76,9 +78,8 @@ def carried(
         ValueError: see :class:`bertology_utils.attention.ValueNorms`.
     """
     model = unwrap(model)
-    norms = ValueNorms(model)
-    rows: dict[int, tuple[np.ndarray, ...]] = {}  # by example
-    for batch in check_batches(model, batches):
+    norms, parts, batches = ValueNorms(model), [], check_batches(model, batches)
+    for batch in batches:
         batch = batch.to(device_of(model))
         types = tokens_by_type(batch, tokenizer).to(model.dtype)
         queries = (batch.mask / batch.lengths[:, None]).to(model.dtype)  # sum to 1
@@ -102,10 +103,55 @@ def carried(
         hooks = attention_hooks(model, observe=see, observe_values=norms.see)
         with torch.inference_mode(), hooks:
             model(**batch.inputs)
-        arrays = [torch.stack(one, dim=1).cpu().numpy() for one in zip(*layers, strict=True)]
-        rows |= dict(zip(batch.index, zip(*arrays, strict=True), strict=True))
-    ordered = zip(*(rows[at] for at in sorted(rows)), strict=True)
-    return dict(zip(("share", "length", "output"), map(np.stack, ordered), strict=True))
+        parts.append([torch.stack(one, dim=1) for one in zip(*layers, strict=True)])
+    return _by_name(("share", "length", "output"), parts, batches)
+
+
+def _by_name(
+    names: Iterable[str], parts: Iterable[Iterable[torch.Tensor]], batches: Iterable[Batch]
+) -> dict[str, np.ndarray]:
+    """Arrays of all examples by name, of those of each batch."""
+    arrays = zip(names, zip(*parts, strict=True), strict=True)
+    return {name: in_order(one, batches) for name, one in arrays}
+
+
+def random_order(batch: Batch, heads: int, seed: Callable[[int], Sequence[int]]) -> torch.Tensor:
+    """A random order of each input's tokens, by head, padding last; shape (examples, heads, tokens).
+
+    It follows from the example's seed alone, whatever else is in the batch.
+
+    Args:
+        batch: the inputs.
+        heads: how many.
+        seed: that of an example, by its place in the data.
+    """
+    shape = len(batch.index), heads, batch.mask.shape[1]
+    keys = torch.full(
+        shape, torch.inf, dtype=torch.float64, device="cpu"
+    )  # whatever the default is
+    for row, (index, real) in enumerate(zip(batch.index, batch.mask.cpu(), strict=True)):
+        drawn = np.random.default_rng(seed(index)).random((heads, int(real.sum())))
+        keys[row, :, real] = torch.from_numpy(drawn)
+    return keys.argsort(dim=2).to(batch.mask.device)
+
+
+def exchange_lengths(layer: int, lengths: torch.Tensor, batch: Batch, seed: int) -> torch.Tensor:
+    """Lengths permuted among an input's real tokens, independently per head; 0 at padding.
+
+    Args:
+        layer: from 0.
+        lengths: ‖f(x)‖, shape (examples, heads, tokens).
+        batch: the inputs.
+        seed: of the permutations, which follow from it, the example and the layer.
+
+    Returns:
+        Same shape as ``lengths``.
+    """
+    order = random_order(batch, lengths.shape[1], lambda index: (seed, index, layer))
+    # Real tokens come first, in the order drawn, and go where real tokens are.
+    places = (~batch.mask).int().argsort(dim=1, stable=True)[:, None].expand_as(order)
+    exchanged = torch.zeros_like(lengths).scatter(2, places, lengths.gather(2, order))
+    return exchanged * batch.mask[:, None]
 
 
 # What is answered without
@@ -154,26 +200,19 @@ def cut_attention(
             :class:`bertology_utils.attention.ValueNorms`.
     """
     model = unwrap(model)
-    batches = check(model, batches)
     norms, last = ValueNorms(model), model.config.num_hidden_layers - 1
-    rows: dict[int, tuple[np.ndarray, ...]] = {}  # by example
-    for batch in batches:
-        batch = batch.to(device_of(model))
-        types = tokens_by_type(batch, tokenizer)
-        words = types[:, TYPES.index("words")]
-        made = []
-        for sink in SINKS.values():
-            is_sink = types[:, sink].any(dim=1)
-            for name, (what, instead) in CUTS.items():
 
-                def part(layer: int, maps: torch.Tensor) -> torch.Tensor:
-                    if name.endswith("last layer only") and layer < last:
-                        return torch.zeros_like(maps)
-                    return part_to_cut(maps, norms, is_sink, words, what)
+    def cut(
+        sink: str, name: str, batch: Batch, types: torch.Tensor, layer: int, maps: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        what, instead = CUTS[name]
+        is_sink, words = types[:, SINKS[sink]].any(dim=1), types[:, TYPES.index("words")]
+        gone = part_to_cut(maps, norms, is_sink, words, what)
+        if name.endswith("last layer only") and layer < last:
+            gone = torch.zeros_like(maps)
+        return gone, put_instead(maps, gone, batch, instead)
 
-                made.append(_without(model, batch, norms, part, instead))
-        rows |= _by_example(batch, outputs_of(model, batch), made)
-    return _in_order(rows, (len(SINKS), len(CUTS)))
+    return _answers(model, check(model, batches), tokenizer, norms, cut, SINKS, CUTS)
 
 
 @torch.inference_mode()
@@ -202,33 +241,56 @@ def cut_words(
         ValueError: as :func:`cut_attention`.
     """
     model = unwrap(model)
+    norms = ValueNorms(model)
+
+    def cut(
+        whose: str, draw: int, batch: Batch, types: torch.Tensor, layer: int, maps: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        is_sink, words = types[:, SINKS["both"]].any(dim=1), types[:, TYPES.index("words")]
+        heads, of = (1, 0) if whose == ORDERS[0] else (maps.shape[1], layer + 1)
+        order = random_order(batch, heads, lambda index: (seed, draw, of, index))
+        gone = words_to_cut(maps, norms, is_sink, words, order.expand(maps.shape[:3]))
+        return gone, maps - gone
+
     batches = check(model, batches, whole=False)  # an order follows from the example alone
-    norms, rows = ValueNorms(model), dict[int, tuple[np.ndarray, ...]]()
+    return _answers(model, batches, tokenizer, norms, cut, ORDERS, range(DRAWS))
+
+
+def _answers(
+    model: PreTrainedModel,
+    batches: Sequence[Batch],
+    tokenizer: PreTrainedTokenizerBase,
+    norms: ValueNorms,
+    cut: Callable[..., tuple[torch.Tensor, torch.Tensor]],
+    *ways: Collection[Any],
+) -> dict[str, np.ndarray]:
+    """A classifier's outputs as it is and after each cut, and shares of weights and of norms that go.
+
+    ``cut`` is called with one of each of the ``ways``, a batch, its types of token, a layer's
+    number and its maps. It returns the part of these that goes, and what stands in their place.
+    """
+    parts = []
     for batch in batches:
         batch = batch.to(device_of(model))
         types = tokens_by_type(batch, tokenizer)
-        is_sink, words = types[:, SINKS["both"]].any(dim=1), types[:, TYPES.index("words")]
-        made = []
-        for own, draw in np.ndindex(len(ORDERS), DRAWS):
-
-            def part(layer: int, maps: torch.Tensor) -> torch.Tensor:
-                drawn = (seed, draw, layer + 1) if own else (seed, draw, 0)
-                order = _random_order(batch, maps.shape[1] if own else 1, drawn)
-                return words_to_cut(maps, norms, is_sink, words, order.expand(maps.shape[:3]))
-
-            made.append(_without(model, batch, norms, part, "nothing"))
-        rows |= _by_example(batch, outputs_of(model, batch), made)
-    return _in_order(rows, (len(ORDERS), DRAWS))
+        made = [
+            _after(model, batch, norms, partial(cut, *way, batch, types)) for way in product(*ways)
+        ]
+        outputs, shares = (
+            torch.stack(one, dim=1).unflatten(1, [*map(len, ways)])
+            for one in zip(*made, strict=True)
+        )
+        parts.append([outputs_of(model, batch), outputs, *shares.unbind(dim=3)])
+    return _by_name(("whole", "outputs", "weight", "norm"), parts, batches)
 
 
-def _without(
+def _after(
     model: PreTrainedModel,
     batch: Batch,
     norms: ValueNorms,
-    part: Callable[[int, torch.Tensor], torch.Tensor],
-    instead: str,
+    cut: Callable[[int, torch.Tensor], tuple[torch.Tensor, torch.Tensor]],
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Outputs without the part of each layer's maps, and shares of weights and of norms that go, shape (examples, 2)."""
+    """Outputs after a cut of each layer's maps, and shares of weights and of norms that go, shape (examples, 2)."""
     now: dict[str, torch.Tensor] = {}  # of the layer that is computed: its maps and its values
     measured: list[torch.Tensor] = []  # of each layer, (examples, 2)
 
@@ -241,41 +303,13 @@ def _without(
 
     def edit(layer: int, given: torch.Tensor) -> torch.Tensor:
         maps, values = now["maps"], now["values"]
-        gone = part(layer, maps)
+        gone, kept = cut(layer, maps)
         measured.append(_shares(maps, gone, norms.lengths, batch))
-        kept = put_instead(maps, gone, batch, instead)
         return (kept.to(values.dtype) @ values).transpose(1, 2).to(given.dtype)
 
     with attention_hooks(model, edit_outputs=edit, observe=see_maps, observe_values=see_values):
         outputs = outputs_of(model, batch)
     return outputs, torch.stack(measured).mean(dim=0)
-
-
-def _by_example(
-    batch: Batch, whole: torch.Tensor, made: list[tuple[torch.Tensor, torch.Tensor]]
-) -> dict[int, tuple[np.ndarray, ...]]:
-    outputs, shares = (torch.stack(one, dim=1) for one in zip(*made, strict=True))
-    arrays = (one.cpu().numpy() for one in (whole, outputs, *shares.unbind(dim=2)))
-    return dict(zip(batch.index, zip(*arrays, strict=True), strict=True))
-
-
-def _in_order(
-    rows: dict[int, tuple[np.ndarray, ...]], shape: tuple[int, int]
-) -> dict[str, np.ndarray]:
-    """Arrays of all examples, with the axis of cuts as two."""
-    whole, *cut = (np.stack(one) for one in zip(*(rows[at] for at in sorted(rows)), strict=True))
-    outputs, weight, norm = (one.reshape(len(one), *shape, *one.shape[2:]) for one in cut)
-    return {"whole": whole, "outputs": outputs, "weight": weight, "norm": norm}
-
-
-def _random_order(batch: Batch, heads: int, seed: tuple[int, ...]) -> torch.Tensor:
-    """A random order of each input's tokens, by head, padding last; shape (examples, heads, tokens)."""
-    shape = len(batch.index), heads, batch.mask.shape[1]
-    keys = torch.full(shape, torch.inf, device="cpu")  # whatever torch's default is
-    for row, (index, real) in enumerate(zip(batch.index, batch.mask.cpu(), strict=True)):
-        drawn = np.random.default_rng((*seed, index)).random((heads, int(real.sum())))
-        keys[row, :, real] = torch.from_numpy(drawn).float()
-    return keys.argsort(dim=2).to(batch.mask.device)
 
 
 def words_to_cut(

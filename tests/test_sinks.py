@@ -141,7 +141,7 @@ def test_whole_words_go_in_their_order_until_as_much_norm_is_gone(case):
         is_sink, is_word = (torch.from_numpy(np.isin(types, one))[None] for one in ([0, 1], [3]))
         norms = type("Norms", (), {})()
         norms.lengths = torch.from_numpy(f[0])[None].norm(dim=3)
-        order = sinks._random_order(batch, maps[0].shape[0], (1, 2))
+        order = sinks.random_order(batch, maps[0].shape[0], lambda index: (1, index))
         assert sorted(order[0, 0].tolist()) == list(range(len(types)))
         given = torch.from_numpy(maps[0])[None]
         gone = sinks.words_to_cut(given, norms, is_sink, is_word, order)
