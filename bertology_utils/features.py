@@ -54,16 +54,16 @@ def largest(columns: Sequence[np.ndarray], types: Sequence[np.ndarray]) -> np.nd
     """What the most attended token of each type receives (§4.4).
 
     Args:
-        columns: per example, from :class:`Received`.
+        columns: per example, shape (…, tokens), as from :class:`Received`.
         types: per example, from :func:`types_of` or :func:`match`.
 
     Returns:
-        Shape (examples, types, layers, heads); NaN where an example has no token of the type.
+        Shape (examples, types, …); NaN where an example has no token of the type.
     """
-    values = np.full((len(columns), len(types[0]), *columns[0].shape[:2]), np.nan)
+    values = np.full((len(columns), len(types[0]), *columns[0].shape[:-1]), np.nan)
     for at, (one, masks) in enumerate(zip(columns, types, strict=True)):
         for kind in np.flatnonzero(masks.any(axis=1)):
-            values[at, kind] = one[..., masks[kind]].max(axis=2)
+            values[at, kind] = one[..., masks[kind]].max(axis=-1)
     return values
 
 
@@ -71,13 +71,14 @@ def stripes(columns: np.ndarray, thresholds: Sequence[float]) -> np.ndarray:
     """Which columns of an input's maps are stripes: they receive more than so many times the uniform weight.
 
     Args:
-        columns: of one example, from :class:`Received`.
+        columns: of one example, shape (…, layers, heads, tokens), as from :class:`Received`.
         thresholds: in multiples of 1 / tokens.
 
     Returns:
-        Booleans of shape (thresholds, layers, heads, tokens).
+        Booleans of shape (…, thresholds, layers, heads, tokens).
     """
-    return columns > np.reshape(thresholds, (-1, 1, 1, 1)) / columns.shape[2]
+    borders = np.reshape(thresholds, (-1, 1, 1, 1)) / columns.shape[-1]
+    return columns[..., None, :, :, :] > borders
 
 
 def match(inputs: Sequence[AnnotatedInput], seed: int) -> list[np.ndarray]:

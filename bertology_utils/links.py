@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from .annotation import Word
 from .attention import observe
 from .batches import Batch, encode, received
 from .framenet import FrameSentence, Span
@@ -145,60 +144,54 @@ def find_links(annotated: AnnotatedInput) -> dict[str, list[TokenLink]]:
     links: dict[str, list[TokenLink]] = {name: [] for name in LINK_TYPES}
     for number, sentence in enumerate(annotated.sentences):
         first, last = sentence.span
-        subjects, nouns = _verbs_and_subjects(sentence), _nouns_and_pronouns(sentence)
-        directed = (subjects, [(b, a) for a, b in subjects], nouns, [(b, a) for a, b in nouns])
-        # A parser can call a punctuation mark a subject, a limit on length can take a word away,
-        # and words that share a written word share its wordpieces.
-        whole = [
-            bool(own) and not is_punctuation(word)
-            for word, own in zip(sentence.words, sentence.pieces, strict=True)
-        ]
-        written, place = sentence.written, (number, first, last - first + 1)
-        for name, pairs in zip(LINK_TYPES, directed, strict=True):
+        pieces, written, place = (
+            sentence.pieces,
+            sentence.written,
+            (number, first, last - first + 1),
+        )
+        for name, pairs in _pairs(sentence).items():
             links[name] += [
                 TokenLink(
-                    cells_between(sentence.pieces[a], sentence.pieces[b]),
+                    cells_between(pieces[a], pieces[b]),
                     place,
                     rivals=_rivals(sentence, a, b, pairs),
                 )
                 for a, b in pairs
-                if whole[a] and whole[b] and written[a] != written[b]
+                if written[a] != written[b]
             ]
     return links
+
+
+def _pairs(sentence: PlacedSentence) -> dict[str, list[tuple[int, int]]]:
+    """Pairs of words by type of link, as indices of the sentence's words."""
+    # A parser can call a punctuation mark a subject, and a limit on length can take a word away.
+    words = {
+        at: word
+        for at, word in enumerate(sentence.words)
+        if sentence.pieces[at] and not is_punctuation(word)
+    }
+    nouns = [at for at, word in words.items() if word.upos in NOUNS]
+    subjects = [
+        (word.head, at)
+        for at, word in words.items()
+        if word.deprel in SUBJECTS and word.head in words and words[word.head].upos in PREDICATES
+    ]
+    pronouns = [(noun, at) for at, word in words.items() if word.upos in PRONOUNS for noun in nouns]
+    both = [way for one in (subjects, pronouns) for way in (one, [(b, a) for a, b in one])]
+    return dict(zip(LINK_TYPES, both, strict=True))
 
 
 def _rivals(
     sentence: PlacedSentence, a: int, b: int, pairs: Sequence[tuple[int, int]]
 ) -> tuple[Cells, ...]:
-    def kind(word: Word) -> str:
-        return "NOUN" if word.upos in NOUNS else word.upos
-
-    wanted, written = kind(sentence.words[b]), sentence.written
+    kinds = ["NOUN" if word.upos in NOUNS else word.upos for word in sentence.words]
+    pieces, written = sentence.pieces, sentence.written
     return tuple(
-        cells_between(sentence.pieces[a], sentence.pieces[at])
+        cells_between(pieces[a], pieces[at])
         for at in range(min(a, b) + 1, max(a, b))
-        if sentence.pieces[at]
-        and kind(sentence.words[at]) == wanted
-        and (a, at) not in pairs
-        and written[at] not in (written[a], written[b])
+        if pieces[at] and kinds[at] == kinds[b] and (a, at) not in pairs
+        if written[at] not in (written[a], written[b])
     )
-
-
-def _verbs_and_subjects(sentence: PlacedSentence) -> list[tuple[int, int]]:
-    """Pairs of a verb and its subject, as indices of the sentence's words."""
-    return [
-        (word.head, at)
-        for at, word in enumerate(sentence.words)
-        if word.deprel in SUBJECTS
-        and word.head >= 0
-        and sentence.words[word.head].upos in PREDICATES
-    ]
-
-
-def _nouns_and_pronouns(sentence: PlacedSentence) -> list[tuple[int, int]]:
-    nouns = [at for at, word in enumerate(sentence.words) if word.upos in NOUNS]
-    pronouns = [at for at, word in enumerate(sentence.words) if word.upos in PRONOUNS]
-    return [(noun, pronoun) for pronoun in pronouns for noun in nouns]
 
 
 def borrow(inputs: Sequence[InputLinks], seed: int) -> list[dict[str, list[TokenLink]]]:
@@ -237,35 +230,17 @@ def borrow(inputs: Sequence[InputLinks], seed: int) -> list[dict[str, list[Token
     ]
 
 
-def link_counts(inputs: Sequence[InputLinks]) -> dict[str, np.ndarray]:
-    """How many links there are, with places, with rivals, of adjacent words and forwards; each of shape (types, examples)."""
-    every = {"links": [[len(by_type[name]) for by_type in inputs] for name in LINK_TYPES]}
-    for what in ("places", "rivals", "adjacent", "forwards"):
-        every[what] = [
-            [sum(bool(getattr(link, what)) for link in by_type[name]) for by_type in inputs]
+def link_counts(inputs: Sequence[InputLinks], what: str = "") -> np.ndarray:
+    """How many links there are, or how many have ``what``, an attribute of theirs; shape (types, examples)."""
+    return np.array(
+        [
+            [sum(not what or bool(getattr(link, what)) for link in one[name]) for one in inputs]
             for name in LINK_TYPES
         ]
-    return {what: np.array(counts) for what, counts in every.items()}
+    )
 
 
 # What every head gives them.
-
-
-@dataclass(frozen=True)
-class LinkScores:
-    """Result of :class:`TokenLinkAttention`; each of shape (examples, types, layers, heads).
-
-    An example's value is the mean over its links; NaN where it has none to compare.
-
-    Attributes:
-        along: largest weight among a link's cells.
-        above_places: the same minus its mean over other inputs' places.
-        above_rivals: the same minus its mean over the link's rivals.
-    """
-
-    along: np.ndarray
-    above_places: np.ndarray
-    above_rivals: np.ndarray
 
 
 class TokenLinkAttention(StrongestCells):
@@ -289,35 +264,29 @@ class TokenLinkAttention(StrongestCells):
         ]
         super().__init__(sets, centred)
 
-    def compute(self) -> LinkScores:
-        """The values of all examples, in the order of the data."""
-        pairs = zip(self._links, super().compute(), strict=True)
-        return LinkScores(*np.stack([link_values(*pair) for pair in pairs], 1, dtype=np.float32))
+    def compute(self) -> dict[str, np.ndarray]:
+        """By what it is above, shape (examples, types, layers, heads): means over links, NaN where there are none to compare.
 
-
-def link_values(by_type: InputLinks, weights: np.ndarray) -> np.ndarray:
-    """The parts of :class:`LinkScores` of one example, shape (3, types, layers, heads).
-
-    Args:
-        by_type: its links.
-        weights: the largest weight along each link, at its places and on its rivals, one link after
-            the other, shape (sets, layers, heads).
-    """
-    values = np.full((3, len(LINK_TYPES), *weights.shape[1:]), np.nan)
-    rows = iter(weights.astype(float))
-    for kind, name in enumerate(LINK_TYPES):
-        parts: tuple[list[np.ndarray], ...] = [], [], []
-        for link in by_type[name]:
-            own = next(rows)
-            parts[0].append(own)
-            if places := [*islice(rows, len(link.places))]:
-                parts[1].append(own - np.mean(places, axis=0))
-            if rivals := [*islice(rows, len(link.rivals))]:
-                parts[2].append(own - np.mean(rivals, axis=0))
-        for part, each in enumerate(parts):
-            if each:
-                values[part, kind] = np.mean(each, axis=0)
-    return values
+        Above "nothing": the largest weight among a link's cells; above "places": the same minus its
+        mean over other inputs' places; above "rivals": the same minus its mean over the link's rivals.
+        """
+        weights = super().compute()
+        shape = 3, len(weights), len(LINK_TYPES), *weights[0].shape[1:]
+        values = np.full(shape, np.nan, dtype=np.float32)
+        for example, (by_type, one) in enumerate(zip(self._links, weights, strict=True)):
+            rows = iter(one.astype(float))  # one link after the other
+            for kind, name in enumerate(LINK_TYPES):
+                above: tuple[list[np.ndarray], ...] = [], [], []
+                for link in by_type[name]:
+                    own = next(rows)
+                    above[0].append(own)
+                    for several, cells in ((above[1], link.places), (above[2], link.rivals)):
+                        if cells:
+                            several.append(own - np.mean([*islice(rows, len(cells))], axis=0))
+                for part, several in enumerate(above):
+                    if several:
+                        values[part, example, kind] = np.mean(several, axis=0)
+        return dict(zip(("nothing", "places", "rivals"), values, strict=True))
 
 
 # Links of FrameNet.

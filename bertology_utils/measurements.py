@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 import xarray as xr
-from scipy.special import softmax
+from scipy.special import log_softmax, softmax
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
 from sklearn.model_selection import GridSearchCV
@@ -24,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 
 from . import sinks
 from .attention import ByNorm, attention_maps, compare_maps, observe
-from .batches import Batch, batches_of, make_batches, received, tokenize
+from .batches import Batch, batches_of, in_order, make_batches, received, tokenize
 from .common import one_of
 from .dependencies import points_at
 from .disabling import all_heads, disable_heads, disabled, replacement
@@ -81,35 +82,41 @@ def axes(layers: int, heads: int) -> dict[str, range]:
     return {"layer": range(1, layers + 1), "head": range(1, heads + 1)}
 
 
-def judge(outputs: np.ndarray, labels: np.ndarray) -> dict[str, np.ndarray]:
-    """Whether each answer is right, and its loss; of a regression the answer itself, and its squared error.
+def judged(
+    outputs: np.ndarray, labels: np.ndarray, *names: str, of: str = ""
+) -> dict[str, tuple[Any, np.ndarray]]:
+    """Whether each answer is right, and its loss, as variables of a Dataset; and the gold labels.
 
     Args:
         outputs: of a classifier, shape (…, examples, labels); of a regression (…, examples, 1).
         labels: gold, shape (examples,).
+        names: of the axes before the examples.
+        of: ends the variables' names, such as "_without".
 
     Returns:
-        "right" (bool) or "answer", and "loss"; each of shape (…, examples).
+        "label"; "right" (bool), or of a regression "answer", the answer itself; and "loss", of a
+        regression the squared error.
     """
     if outputs.shape[-1] == 1:
-        return {"answer": outputs[..., 0], "loss": (outputs[..., 0] - labels) ** 2}
-    log_p = outputs - np.logaddexp.reduce(outputs, axis=-1, keepdims=True)
-    return {
-        "right": outputs.argmax(axis=-1) == labels,
-        "loss": -log_p[..., np.arange(len(labels)), labels],
-    }
-
-
-def judged(
-    outputs: np.ndarray, labels: np.ndarray, *names: str, of: str = ""
-) -> dict[str, tuple[Any, np.ndarray]]:
-    """The same as variables of a Dataset, whose axes before the examples have these names; and the labels.
-
-    ``of`` ends the variables' names, such as "_without".
-    """
-    each = judge(outputs, labels).items()
-    variables = {f"{kind}{of}": ((*names, "example"), one) for kind, one in each}
+        each = {"answer": outputs[..., 0], "loss": (outputs[..., 0] - labels) ** 2}
+    else:
+        log_p = log_softmax(outputs, axis=-1)[..., np.arange(len(labels)), labels]
+        each = {"right": outputs.argmax(axis=-1) == labels, "loss": -log_p}
+    variables = {f"{kind}{of}": ((*names, "example"), one) for kind, one in each.items()}
     return {"label": ("example", labels)} | variables
+
+
+BEFORE, AFTER, RANDOM = "pre-trained", "fine-tuned", "random weights"
+
+
+def states(study: Study, task: str, run: int, *names: str) -> dict[str, PreTrainedModel]:
+    """A run's model in these states, by default before and after fine-tuning."""
+    made: dict[str, Callable[[], PreTrainedModel]] = {
+        BEFORE: study.encoder,
+        AFTER: lambda: study.classifier(task, run),
+        RANDOM: lambda: study.encoder("random"),
+    }
+    return {name: made[name]() for name in names or (BEFORE, AFTER)}
 
 
 GROUPS = 40  # of rows, at most: a value of every row, type and head would take too much room
@@ -133,19 +140,11 @@ def named_maps(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     """
     batches, separator = study.batches(task, rows), study.tokenizer.sep_token_id
     named = {"regression": load_regression(), "network": load_network()}
-    models = {
-        "random weights": study.encoder("random"),
-        "pre-trained": study.encoder(),
-        "fine-tuned": study.classifier(task, run),
-    }
-    places = [
-        [
-            *observe(
-                model, batches, {by: Patterns(one, separator) for by, one in named.items()}
-            ).values()
-        ]
-        for model in models.values()
-    ]  # of states and classifiers, each (examples, layers, heads)
+    models = states(study, task, run, RANDOM, BEFORE, AFTER)
+    places = []  # of states and classifiers, each (examples, layers, heads)
+    for model in models.values():
+        by_name = {by: Patterns(one, separator) for by, one in named.items()}
+        places.append([*observe(model, batches, by_name).values()])
     names = {"state": list(models), "classifier": list(named), "pattern": list(PATTERNS)}
     values = np.array(places, dtype=np.uint8)
     axis = ("state", "classifier", "example", "layer", "head")
@@ -215,15 +214,16 @@ def drift(study: Study, task: str, run: int, rows: slice, start: str = "pre-trai
         if len(others) > 1:
             another = study.classifier(task, study.another_run(task, run))
             comparisons["another run"] = (another, tuned)
-    parts, order = [], []
-    for batch in study.batches(task, rows):
+    parts, batches = [], study.batches(task, rows)
+    for batch in batches:
         batch = batch.to(tuned.device)
         models = {id(one): one for pair in comparisons.values() for one in pair}
         maps = {key: attention_maps(model, batch) for key, model in models.items()}
         pairs = [(maps[id(one)], maps[id(other)]) for one, other in comparisons.values()]
-        parts.append(np.stack([compare_maps(*pair, batch) for pair in pairs], axis=1))
-        order += batch.index
-    apart = np.concatenate(parts, axis=2)[:, :, np.argsort(order)]
+        parts.append(
+            np.stack([compare_maps(*pair, batch) for pair in pairs], axis=2).swapaxes(0, 1)
+        )
+    apart = np.moveaxis(in_order(parts, batches), 0, 2)
     values = {
         name: (("comparison", "example", "layer"), one.mean(axis=3))
         for name, one in zip(("distance", "moved"), apart, strict=True)
@@ -257,9 +257,12 @@ def copy_weights(source: PreTrainedModel, target: PreTrainedModel, names: list[s
     target.load_state_dict({name: weights[name] for name in names}, strict=False)
 
 
-def layer_pairs(layers: int) -> dict[str, range]:
-    """Pairs of neighbouring layers, counted from 0, by a name that counts from 1: "1 to 2"."""
-    return {f"{at + 1} to {at + 2}": range(at, at + 2) for at in range(layers - 1)}
+def layer_pairs(layers: int, apart: int = 1) -> dict[str, range]:
+    """Pairs of neighbouring layers, counted from 0, by a name that counts from 1 ("1 to 2"): each, or every second one."""
+    return {
+        f"{at + 1} to {at + 2}": range(at, at + 2)
+        for at in range(layers % apart, layers - 1, apart)
+    }
 
 
 def weight_groups(model: PreTrainedModel) -> dict[str, list[str]]:
@@ -278,17 +281,14 @@ def weight_groups(model: PreTrainedModel) -> dict[str, list[str]]:
         raise ValueError(
             f"the layers of {type(model).__name__} are not laid out as BERT's, so parts cannot be reset"
         )
-    pairs = layer_pairs(layers)
-    spans: dict[str, Any] = {**pairs}
-    every = range(layers)
-    for name in list(pairs)[layers % 2 :: 2]:
-        spans = spans | {f"all but {name}": [at for at in every if at not in pairs[name]]}
-    for third in np.array_split(every, 3):
-        spans = spans | ({f"{third[0] + 1} to {third[-1] + 1}": third} if len(third) > 2 else {})
-    groups: dict[str, list[str]] = {"none": []} | {
-        name: [one for at in span for one in of_layers[at]]
-        for name, span in (spans | {"all layers": every}).items()
-    }
+    spans: dict[str, Sequence[int]] = {"none": [], **layer_pairs(layers)}
+    for name, pair in layer_pairs(layers, 2).items():
+        spans[f"all but {name}"] = [at for at in range(layers) if at not in pair]
+    for third in np.array_split(range(layers), 3):
+        if len(third) > 2:
+            spans[f"{third[0] + 1} to {third[-1] + 1}"] = third.tolist()
+    spans["all layers"] = range(layers)
+    groups = {name: [one for at in span for one in of_layers[at]] for name, span in spans.items()}
     parts = {
         "queries and keys": r"attention\.self\.(query|key)\.",
         "all but queries and keys": r"attention\.(self\.value|output)\.|\d\.(intermediate|output)\.",
@@ -305,23 +305,19 @@ def with_maps_of(
 ) -> dict[str, np.ndarray]:
     """Outputs of a classifier that uses another model's attention maps in some layers (activation patching), by group."""
     layers = model.config.num_hidden_layers
-    pairs = layer_pairs(layers)
-    groups = {f"maps {name}": pairs[name] for name in list(pairs)[layers % 2 :: 2]}
+    groups = {f"maps {name}": pair for name, pair in layer_pairs(layers, 2).items()}
     groups["maps"] = range(layers)
-    outputs: dict[str, list[np.ndarray]] = {name: [] for name in groups}
+    outputs: dict[str, list[torch.Tensor]] = {name: [] for name in groups}
     for batch in batches:
         maps = attention_maps(before, batch.to(before.device))
         for name, chosen in groups.items():
 
-            def patch(
-                layer: int, own: torch.Tensor, _: Any, chosen: range = chosen
-            ) -> torch.Tensor:
+            def patch(layer: int, own: torch.Tensor, _: Any) -> torch.Tensor:
                 return maps[layer] if layer in chosen else own
 
             with torch.inference_mode(), attention_hooks(model, edit_maps=patch):
-                outputs[name].append(outputs_of(model, batch).double().cpu().numpy())
-    order = np.argsort([index for batch in batches for index in batch.index])
-    return {name: np.concatenate(several)[order] for name, several in outputs.items()}
+                outputs[name].append(outputs_of(model, batch).double())
+    return {name: in_order(several, batches) for name, several in outputs.items()}
 
 
 RANDOM_LAYERS = 1000
@@ -382,8 +378,6 @@ def points(outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
 THRESHOLDS = (1.5, 2.0, 3.0, 5.0, 10.0)  # from which on a column is a stripe, times 1/L
 TURNED = ("nouns", "objects", "negation")  # to which the paper saw heads turn
 WAYS = ("weight", "norm")
-BEFORE, AFTER, RANDOM = "pre-trained", "fine-tuned", "random weights"
-Seen = dict[str, dict[str, Any]]  # by state what tokens receive, by way; and their "flow"
 
 
 @measured(rows="rows", passes=lambda layers, heads: 5.0, block=WHOLE, annotated=True)
@@ -391,107 +385,89 @@ def features(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     """What types of token receive, pre-trained, fine-tuned and with random weights, by weight and by norm (§4.4).
 
     A token receives the mean of its column in a map. One pass of each model gives all of it; see
-    :func:`weights_on_types`, :func:`shares_by_layer` and :func:`count_stripes`. An example is the
-    mean of a group of rows, 40 groups at most. All rows are one block, since words are matched by
-    how frequent they are in all of them.
+    :func:`weights_on_types` and :func:`count_stripes`. ``by_layer`` has the shares of the
+    destinations of a layer's attention, which sum to 1, and ``largest_sep`` that of the one [SEP] of
+    an input that receives most, means over heads. An example is the mean of a group of rows, 40
+    groups at most. All rows are one block, since words are matched by how frequent they are in all.
     """
     words, batches = study.words(task, rows.start, rows.stop), study.batches(task, rows)
-    models = {
-        BEFORE: study.encoder(),
-        AFTER: study.classifier(task, run),
-        RANDOM: study.encoder("random"),
-    }
-    seen = {}
-    for state, model in models.items():
+    models, seen = states(study, task, run, BEFORE, AFTER, RANDOM), []
+    for model in models.values():
         flow = Flow([marks(one) for one in words])
-        ways: dict[str, Any] = {
-            "weight": Received(),
-            "norm": ByNorm(Received()),
-            "flow": flow,
-        }
-        seen[state] = observe(model, batches, ways)
-    types, matched = [types_of(one) for one in words], match(words, study.settings.seed)
-    parts = [
-        weights_on_types(seen, types, matched),
-        shares_by_layer(seen, types),
-        count_stripes(seen, types),
+        ways: dict[str, Any] = {"weight": Received(), "norm": ByNorm(Received()), "flow": flow}
+        seen.append(observe(model, batches, ways))
+    columns = [
+        np.array([[one[way][at] for way in WAYS] for one in seen]) for at in range(len(words))
     ]
-    return in_groups(xr.merge(parts).astype(float)).mean()
+    types, matched = [types_of(one) for one in words], match(words, study.settings.seed)
+    shares = [one["flow"].destinations.mean(axis=2) for one in seen]
+    sep = largest([one[:, 0] for one in columns], [one[[TYPES.index("[SEP]")]] for one in types])
+    axis = ("state", "example", "layer")
+    values = weights_on_types(columns, types, matched) | {
+        "by_layer": ((*axis, "destination"), np.array(shares)),
+        "largest_sep": (axis, sep[:, 0].mean(axis=3).swapaxes(0, 1)),
+    }
+    names: dict[str, Any] = {
+        "state": list(models),
+        "way": list(WAYS),
+        "threshold": list(THRESHOLDS),
+    }
+    names |= {"type": list(TYPES), "turned": list(TURNED), "destination": list(DESTINATIONS)}
+    whole = xr.Dataset(values | count_stripes(columns, types), names | axes(*columns[0].shape[2:4]))
+    return in_groups(whole.astype(float)).mean()
 
 
-def weights_on_types(seen: Seen, types: list[np.ndarray], matched: list[np.ndarray]) -> xr.Dataset:
-    """What each head gives the most attended token of each type.
+def weights_on_types(
+    columns: list[np.ndarray], types: list[np.ndarray], matched: list[np.ndarray]
+) -> dict[str, Any]:
+    """What each head gives the most attended token of each type, for :func:`features`.
 
     ``mean`` and ``spread`` (standard deviation) over the ``count`` of rows that have the type. Of
     each row, and by weight: ``rise``, what fine-tuning adds for a type to which the paper saw
     heads turn; and ``above``, how much more it adds for these words than for their matched words.
+
+    Args:
+        columns: what tokens receive in each row, shape (states, ways, layers, heads, tokens).
+        types: of each row, from :func:`bertology_utils.features.types_of`.
+        matched: of each row, from :func:`bertology_utils.features.match`.
     """
-    values = np.array([[largest(seen[state][way], types) for way in WAYS] for state in seen])
-    names = {"state": list(seen), "way": list(WAYS), "type": list(TYPES)}
-    weight = xr.DataArray(
-        values,
-        axes(*values.shape[4:]) | names,
-        ("state", "way", "example", "type", "layer", "head"),
-    )
-    before, after = (weight.sel(state=state, way="weight", drop=True) for state in (BEFORE, AFTER))
-    rise = (after - before).sel(type=list(TURNED)).rename(type="turned")
-    pairs = largest(seen[AFTER]["weight"], matched) - largest(seen[BEFORE]["weight"], matched)
-    own, others = np.split(pairs, 2, axis=1)  # types of word, and their matched words
-    above = rise.copy(data=(own - others)[:, [LINGUISTIC.index(kind) for kind in TURNED]])
-    return xr.Dataset(
-        {
-            "mean": weight.mean("example"),
-            "spread": weight.std("example", ddof=1),
-            "count": before.isel(layer=0, head=0, drop=True).count("example"),
-            "rise": rise,
-            "above": above,
-        }
-    )
+    axis = ("example", "type", "state", "way", "layer", "head")
+    weight = xr.Variable(axis, largest(columns, types)).transpose("state", "way", *axis[:2], ...)
 
+    def risen(masks: list[np.ndarray]) -> np.ndarray:  # (examples, types, layers, heads)
+        before, after = (largest([one[state, 0] for one in columns], masks) for state in (0, 1))
+        return after - before
 
-def shares_by_layer(seen: Seen, types: list[np.ndarray]) -> xr.Dataset:
-    """Where the attention of each layer goes, mean over its heads.
-
-    ``by_layer``: shares of the destinations, which sum to 1; ``largest_sep``: of the one [SEP] of an
-    input that receives most.
-    """
-    sep = [one[[TYPES.index("[SEP]")]] for one in types]
-    shares = np.stack([seen[state]["flow"].destinations.mean(axis=2) for state in seen])
-    of_one = [largest(seen[state]["weight"], sep)[:, 0].mean(axis=2) for state in seen]
-    axis = ("state", "example", "layer")
-    values = {
-        "by_layer": ((*axis, "destination"), shares),
-        "largest_sep": (axis, np.stack(of_one)),
+    own, others = np.split(risen(matched), 2, axis=1)  # types of word, and their matched words
+    turned = [LINGUISTIC.index(kind) for kind in TURNED]
+    return {
+        "mean": weight.mean("example"),
+        "spread": weight.std("example", ddof=1),
+        "count": ("type", np.array([one.any(axis=1) for one in types]).sum(axis=0)),
+        "rise": (("example", "turned", "layer", "head"), risen(types)[:, turned]),
+        "above": (("example", "turned", "layer", "head"), (own - others)[:, turned]),
     }
-    layers = range(1, shares.shape[2] + 1)
-    names = {"state": list(seen), "layer": layers, "destination": list(DESTINATIONS)}
-    return xr.Dataset(values, names)
 
 
-def count_stripes(seen: Seen, types: list[np.ndarray]) -> xr.Dataset:
-    """How many columns of all heads' maps are stripes: they receive more than a threshold times 1/L.
+def count_stripes(columns: list[np.ndarray], types: list[np.ndarray]) -> dict[str, Any]:
+    """How many columns of all heads' maps are stripes, which receive more than a threshold times 1/L, for :func:`features`.
 
     ``stripes``: on tokens of each type; of those of the fine-tuned model, ``kept``: those that are stripes of
     the same pre-trained head as well, and ``kept_by_others``: of the layer's other pre-trained
     heads, on average. ``tokens``: of each type in the input.
     """
     counts: dict[str, list[np.ndarray]] = {"stripes": [], "kept": [], "kept_by_others": []}
-    for at, masks in enumerate(types):
-        every = [[stripes(seen[state][way][at], THRESHOLDS) for way in WAYS] for state in seen]
-        before, after = (np.array(every[list(seen).index(state)]) for state in (BEFORE, AFTER))
-        heads = before.shape[3]  # each is (ways, thresholds, layers, heads, tokens)
-        others = (before.sum(axis=3, keepdims=True) - before) / max(1, heads - 1)
-        counts["stripes"].append(np.array(every).sum(axis=(3, 4)) @ masks.T)
+    for one, masks in zip(columns, types, strict=True):
+        every = stripes(one, THRESHOLDS)  # (states, ways, thresholds, layers, heads, tokens)
+        before, after, _ = every
+        others = (before.sum(axis=3, keepdims=True) - before) / max(1, before.shape[3] - 1)
+        counts["stripes"].append(every.sum(axis=(3, 4)) @ masks.T)
         counts["kept"].append((before & after).sum(axis=(2, 3)) @ masks.T)
         counts["kept_by_others"].append((others * after).sum(axis=(2, 3)) @ masks.T)
     axis = ("way", "threshold", "type")
-    values: dict[str, tuple[Any, np.ndarray]] = {
-        name: (("example", *axis), np.array(one)) for name, one in counts.items()
-    }
-    values["stripes"] = (("example", "state", *axis), values["stripes"][1])
-    values["tokens"] = (("example", "type"), np.array([masks.sum(axis=1) for masks in types]))
-    names = {"state": list(seen), "way": list(WAYS), "type": list(TYPES)}
-    return xr.Dataset(values, names | {"threshold": list(THRESHOLDS)})
+    values: dict[str, Any] = {name: (("example", *axis), one) for name, one in counts.items()}
+    values["stripes"] = (("example", "state", *axis), counts["stripes"])
+    return values | {"tokens": (("example", "type"), [masks.sum(axis=1) for masks in types])}
 
 
 # 5 · Token-to-token attention (§4.5)
@@ -513,26 +489,22 @@ def links(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     """
     inputs, batches = study.words(task, rows.start, rows.stop), study.batches(task, rows)
     each = borrow([find_links(one) for one in inputs], study.settings.seed)
-    weights, neighbours = [], []
-    states = {
-        "pre-trained": study.before_fine_tuning(task),
-        "fine-tuned": study.classifier(task, run),
-    }
-    for model in states.values():
+    weights, neighbours, models = [], [], states(study, task, run)
+    for model in models.values():
         measures = {"plain": TokenLinkAttention(each), "off": TokenLinkAttention(each, True)}
         one = observe(model, batches, measures | {"flow": Flow([marks(row) for row in inputs])})
         plain, off = one["plain"], one["off"]
-        weights.append([plain.along, plain.above_places, off.above_places, plain.above_rivals])
+        weights.append([plain["nothing"], plain["places"], off["places"], plain["rivals"]])
         neighbours.append(one["flow"].neighbours[..., [0, 2]])
-    counts, made_of = link_counts(each), ("links", "places", "places", "rivals")
+    number = [link_counts(each, what) for what in ("", "places", "places", "rivals")]
     values = {
         "weight": (("state", "above", "example", "kind", "layer", "head"), np.array(weights)),
         "neighbour": (("state", "example", "layer", "head", "side"), np.array(neighbours)),
-        "number": (("above", "kind", "example"), [counts[name] for name in made_of]),
-        "adjacent": (("kind", "example"), counts["adjacent"]),
-        "forwards": (("kind", "example"), counts["forwards"]),
+        "number": (("above", "kind", "example"), number),
+        "adjacent": (("kind", "example"), link_counts(each, "adjacent")),
+        "forwards": (("kind", "example"), link_counts(each, "forwards")),
     }
-    names = {"state": list(states), "above": list(ABOVE), "kind": list(LINK_TYPES)}
+    names = {"state": list(models), "above": list(ABOVE), "kind": list(LINK_TYPES)}
     coordinates = axes(*neighbours[0].shape[1:3]) | names | {"side": ["before", "after"]}
     grouped = in_groups(xr.Dataset(values, coordinates))
     totals = grouped.sum()[["number", "adjacent", "forwards"]].astype(int)
@@ -548,18 +520,14 @@ def from_cls(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     counts them, and ``length`` all tokens of a row. A token can be of several types.
     """
     types = [token_types(one) for one in study.words(task, rows.start, rows.stop)]
-    states = {
-        "pre-trained": study.before_fine_tuning(task),
-        "fine-tuned": study.classifier(task, run),
-    }
-    values = np.full((2, len(states), len(TOKEN_TYPES), len(types)), np.nan)
-    for state, model in enumerate(states.values()):
+    models = states(study, task, run)
+    values = np.full((2, len(models), len(TOKEN_TYPES), len(types)), np.nan)
+    for state, model in enumerate(models.values()):
         for batch in study.batches(task, rows):
             of_cls = attention_maps(model, batch)[-1][:, :, 0].cpu()  # (examples, heads, tokens)
-            for at, weights, real in zip(batch.index, of_cls, batch.mask, strict=True):
-                own = weights[:, real].numpy()  # (heads, tokens)
+            for at, weights in zip(batch.index, of_cls.numpy(), strict=True):
                 for kind in np.flatnonzero(types[at].any(axis=1)):
-                    chosen = own[:, types[at][kind]]
+                    chosen = weights[:, np.flatnonzero(types[at][kind])]
                     values[:, state, kind, at] = chosen.max(1).mean(), chosen.sum(1).mean()
     of_state = {
         name: (("state", "type", "example"), one)
@@ -569,7 +537,7 @@ def from_cls(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
         "tokens": (("type", "example"), np.stack([one.sum(axis=1) for one in types], axis=1)),
         "length": ("example", np.array([one.shape[1] for one in types])),
     }
-    return xr.Dataset(of_state | counts, {"state": list(states), "type": list(TOKEN_TYPES)})
+    return xr.Dataset(of_state | counts, {"state": list(models), "type": list(TOKEN_TYPES)})
 
 
 # 6 · Disabling heads (§4.6, §5)
@@ -596,21 +564,8 @@ def without_each_head(
     return xr.Dataset(values, axes(*out.heads.shape[:2]))
 
 
-COUNTS = (
-    1,
-    2,
-    4,
-    8,
-    12,
-    18,
-    27,
-    40,
-    60,
-    80,
-    100,
-    120,
-    144,
-)  # of 144 heads; of other numbers the same shares
+# Of 144 heads; of other numbers the same shares.
+COUNTS = (1, 2, 4, 8, 12, 18, 27, 40, 60, 80, 100, 120, 144)
 ORDERS = ("another run's", "random 1", "random 2")  # of one run alone, its own on other rows
 
 
@@ -671,22 +626,18 @@ def carried(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     and the length of its output, are means over examples.
     """
     batches, tokenizer = study.batches(task, rows), study.tokenizer
-    types = [sinks.tokens_by_type(one, tokenizer).sum(dim=2).numpy() for one in batches]
-    places = np.argsort(np.concatenate([one.index for one in batches]))
-    states = {
-        "pre-trained": study.before_fine_tuning(task),
-        "fine-tuned": study.classifier(task, run),
-    }
-    each = [sinks.carried(one, batches, tokenizer, study.settings.seed) for one in states.values()]
+    types = [sinks.tokens_by_type(one, tokenizer).sum(dim=2) for one in batches]
+    models, seed = states(study, task, run), study.settings.seed
+    each = [sinks.carried(one, batches, tokenizer, seed) for one in models.values()]
     share, length, output = (np.stack([one[name] for one in each]) for name in each[0])
     values = {
         "share": (("state", "example", "layer", "count", "type"), share.mean(axis=3)),
         "share_of_head": (("state", "layer", "head", "count", "type"), share.mean(axis=1)),
         "length": (("state", "example", "layer", "type"), length.mean(axis=3)),
         "output": (("state", "layer", "head"), output.mean(axis=1)),
-        "tokens": (("example", "type"), np.concatenate(types)[places]),
+        "tokens": (("example", "type"), in_order(types, batches)),
     }
-    names = {"state": list(states), "count": list(sinks.COUNTS), "type": list(sinks.TYPES)}
+    names = {"state": list(models), "count": list(sinks.COUNTS), "type": list(sinks.TYPES)}
     return xr.Dataset(values, axes(*output.shape[2:]) | names)
 
 
@@ -839,15 +790,14 @@ def pruned(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
         "ranked anew": np.array([heads.index(head) for head in anew]),
     } | {f"random {at}": rng.permutation(len(heads)) for at in range(1, RANDOM_ORDERS + 1)}
     counts = [round(len(heads) * step / STEPS) for step in range(STEPS + 1)]
-    known: dict[frozenset[int], np.ndarray] = {}  # all orders begin and end alike
-    for order in orders.values():
-        for count in counts:
-            gone = frozenset(order[:count].tolist())
-            if gone not in known:
-                with disabled(model, [heads[at] for at in sorted(gone)], zeros):
-                    known[gone] = predict_logits(model, batches)
+
+    @cache
+    def without(gone: frozenset[int]) -> np.ndarray:  # all orders begin and end alike
+        with disabled(model, [heads[at] for at in sorted(gone)], zeros):
+            return predict_logits(model, batches)
+
     outputs = [
-        [known[frozenset(one[:count].tolist())] for count in counts] for one in orders.values()
+        [without(frozenset(one[:count].tolist())) for count in counts] for one in orders.values()
     ]
     values = judged(np.array(outputs), labels, "order", "count")
     values |= judged(bag_of_words(study, task, rows), labels, of="_bag")

@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from bertology_utils import __main__ as cli
 from bertology_utils import finetune, load_classifier, sweep
 from bertology_utils.common import BERT_BASE
-from bertology_utils.measurements import judge
+from bertology_utils.measurements import judged
 from bertology_utils.models import classifier_inputs, predict_logits
 from bertology_utils.study import Study
 
@@ -50,7 +50,7 @@ def test_the_score_does_not_hang_on_the_order_in_which_its_outputs_stand(tiny_be
     for folder in (plain, reordered):
         study = own(tiny_bert, folder)
         outputs = predict_logits(study.classifier("SST-2"), study.batches("SST-2", 20))
-        right.append(judge(outputs, study.labels("SST-2", 20))["right"])
+        right.append(judged(outputs, study.labels("SST-2", 20))["right"][1])
     np.testing.assert_array_equal(*right)
 
 
@@ -150,7 +150,7 @@ def test_a_regression_answers_from_0_to_1_whatever_scale_it_was_trained_on(
     expected, model = back(predict_logits(raw, batches)), study.classifier("STS-B")
     np.testing.assert_allclose(predict_logits(model, batches), expected, atol=1e-6)
     labels = study.labels("STS-B", 64)
-    assert judge(expected, labels)["loss"].mean() < 0.8 * labels.var()
+    assert judged(expected, labels)["loss"][1].mean() < 0.8 * labels.var()
     found = sweep(model, batches)  # the fast way as well
     assert "not known to the fast sweep" not in capsys.readouterr().err
     np.testing.assert_allclose(found.baseline, expected, atol=1e-5)

@@ -369,9 +369,9 @@ def test_shared_words_by_loops_over_single_words(small):
 
 
 def test_a_regression_keeps_its_answers():
-    judged = measurements.judge(np.array([[0.5], [0.2]]), np.array([0.4, 0.2]))
-    np.testing.assert_allclose(judged["answer"], [0.5, 0.2])
-    np.testing.assert_allclose(judged["loss"], [0.01, 0], atol=1e-12)
+    judged = measurements.judged(np.array([[0.5], [0.2]]), np.array([0.4, 0.2]))
+    np.testing.assert_allclose(judged["answer"][1], [0.5, 0.2])
+    np.testing.assert_allclose(judged["loss"][1], [0.01, 0], atol=1e-12)
 
 
 def plain_alike(one, other):
@@ -473,9 +473,11 @@ def test_reset_gives_groups_of_weights_their_values_before_fine_tuning(tiny_bert
         "feed-forward": restored("intermediate.dense", "output.dense"),
     }
     for group, model in models.items():
-        expected = measurements.judge(predict_logits(model, batches), labels)
+        expected = measurements.judged(predict_logits(model, batches), labels)
         one = measured.sel(group=group)
-        np.testing.assert_allclose(one.loss, expected["loss"], rtol=2e-3, atol=1e-3, err_msg=group)
+        np.testing.assert_allclose(
+            one.loss, expected["loss"][1], rtol=2e-3, atol=1e-3, err_msg=group
+        )
     losses = measured.loss.astype(float)
     assert (abs(losses - losses.sel(group="none")).max("example") > 1e-3).sum() >= 11
 
@@ -509,7 +511,7 @@ def test_patched_maps_are_those_before_fine_tuning(tiny_bert):
                 _, maps = forward(before, one)
                 for group, given in {"maps": maps, "maps 2 to 3": [None, *maps[1:]]}.items():
                     logits, _ = forward(tuned, one, given)
-                    expected = measurements.judge(logits.numpy(), labels[[index]])["loss"]
+                    expected = measurements.judged(logits.numpy(), labels[[index]])["loss"][1]
                     value = measured.loss.sel(group=group).isel(example=index)
                     np.testing.assert_allclose(value, expected[0], rtol=2e-3, atol=1e-3)
 

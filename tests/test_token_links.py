@@ -121,7 +121,7 @@ def test_values_are_the_plain_ones(task, monkeypatch):
             if name == "verb → subject":
                 compared += [sum(bool(link[at]) for link in own) for at in (1, 2)]
             expected = np.array([[plain_values(grid, own) for grid in layer] for layer in grids])
-            for part, values in enumerate(vars(result).values()):
+            for part, values in enumerate(result.values()):
                 np.testing.assert_allclose(
                     values[index, number],
                     expected[..., part],
@@ -146,7 +146,7 @@ def scores_of(annotated, maps, centred=False, other=OTHER):
     """(along, above places) by type, of the first of two inputs."""
     each = borrow([find_links(one) for one in (annotated, made_input(other))], seed=1)[:1]
     result = replay(TokenLinkAttention(each, centred), [maps])
-    values = np.stack([result.along, result.above_places])[:, 0, :, 0, 0]
+    values = np.stack([result["nothing"], result["places"]])[:, 0, :, 0, 0]
     return dict(zip(LINK_TYPES, values.T, strict=True))
 
 
