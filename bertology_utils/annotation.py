@@ -149,7 +149,8 @@ def read(path: str | Path) -> Treebank:
             paragraphs[text.rstrip(" ")] = tuple(parts)
     bank = Treebank(path.name, sentences | paragraphs, tuple(faults))
     if not sentences:
-        raise ValueError(f"{path} has no sentence in it that can be used: {bank.faults_in_words()}")
+        why = f" that can be used: {bank.faults_in_words()}" if faults else ""
+        raise ValueError(f"{path} has no sentence in it{why}")
     return bank
 
 
@@ -203,12 +204,11 @@ def _paragraphs(path: Path) -> list[list[tuple[TokenList, list[int]]]]:
 
 
 def _blocks(path: Path) -> Iterator[tuple[TokenList, list[int]]]:
-    """The parsed sentences, ID and HEAD as they are written, each with its tokens' lines; at least one."""
+    """The parsed sentences, ID and HEAD as they are written, each with its tokens' lines."""
     import conllu
 
     as_written = dict.fromkeys(("id", "head"), lambda cells, column: cells[column])
     fields = FIELDS
-    empty = True
     with opened(path) as file:
         for blank, block in groupby(enumerate(file, 1), lambda line: not line[1].strip()):
             if blank:
@@ -230,10 +230,7 @@ def _blocks(path: Path) -> Iterator[tuple[TokenList, list[int]]]:
                         f"{path} is not a CoNLL-U file: line {number} lacks a column; wanted: {', '.join(FIELDS)}"
                     )
             if tokens:
-                empty = False
                 yield tokens, lines
-    if empty:
-        raise ValueError(f"{path} has no sentence in it")
 
 
 def _fault(tokens: TokenList, lines: Sequence[int]) -> tuple[int, str] | None:

@@ -59,15 +59,15 @@ class ValueNorms:
         self._name, self._projections = type(model).__name__, output_projections(model)
         # By the projection's identity, (heads, head size, head size).
         self._factors: dict[int, torch.Tensor] = {}
-        # In the layer seen last: f(x) in the head's own coordinates, in which lengths and angles are
+        # In the layer seen last: its values; f(x) in the head's own coordinates, in which lengths and angles are
         # the same, (examples, heads, tokens, head size); and ‖f(x)‖, (examples, heads, tokens).
-        self.vectors, self.lengths = torch.empty(0), torch.empty(0)
+        self.values, self.vectors, self.lengths = torch.empty(3, 0)
         if not self._projections:
             raise self._unknown()
 
     def see(self, layer: int, module: nn.Module, values: torch.Tensor) -> None:
         """Take in a layer's values, shape (examples, heads, tokens, head size); see ``attention_hooks``."""
-        projection = self.behind(module, values)
+        projection, self.values = self.behind(module, values), values
         if id(projection) not in self._factors:
             weight, _ = weight_and_bias(projection, values)
             self._factors[id(projection)] = head_factors(weight, values.shape[1])

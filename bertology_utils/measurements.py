@@ -178,16 +178,17 @@ def frame_links(
         [(grammar(one.sentence), one.sentence.exemplar.part_of_speech) for one in placed]
     )
     sets = np.array_split(np.lexsort(kinds.T[::-1]), min(SETS, len(placed)))
-    shared = [
-        [kind[0] if len(set(kind)) == 1 else "several" for kind in kinds[one].T] for one in sets
-    ]
+    function, predicate = (
+        [one[0] if len(set(one)) == 1 else "several" for one in (of_kind[at] for at in sets)]
+        for of_kind in kinds.T
+    )
     means = np.stack([weight[:, :, one].mean(axis=2).filled(np.nan) for one in sets], axis=2)
     values = {
         "weight": (("direction", "beyond", "example", "layer", "head"), means.round(3)),
         "even": ("example", [even[one].mean() for one in sets]),
         "number": ("example", [len(one) for one in sets]),
-        "function": ("example", [function for function, _ in shared]),
-        "predicate": ("example", [part for _, part in shared]),
+        "function": ("example", function),
+        "predicate": ("example", predicate),
     }
     names = {"direction": list(DIRECTIONS), "beyond": list(BEYOND)}
     return xr.Dataset(values, names | axes(*means.shape[3:]))
@@ -731,25 +732,25 @@ def special_tokens(study: Study, rows: slice) -> xr.Dataset:
     pairs = [*zip(texts, texts[1:] + texts[:1], strict=True)]
     inputs: dict[str, Any] = {"one sentence": texts, "two sentences": pairs}
 
-    def on_special(received: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-        cls, sep = (
-            torch.where((ids == one)[:, None, None], received, 0)
-            for one in (tokenizer.cls_token_id, tokenizer.sep_token_id)
-        )  # (examples, layers, heads, tokens)
-        return torch.stack([cls.sum(-1), sep.sum(-1), sep.amax(-1)]).cpu()
-
-    shape = len(inputs), len(SPECIAL), len(texts)
-    weight, even = np.empty((*shape, *shape_of(model))), np.empty((*shape, 1, 1))
-    for at, several in enumerate(inputs.values()):
-        for batch in batches_of(several, tokenizer, max_length=LONGEST):
+    of_inputs = []  # each (examples, tokens, all heads and an even one)
+    for several in inputs.values():
+        batches, parts = batches_of(several, tokenizer, max_length=LONGEST), []
+        for batch in batches:
             batch = batch.to(model.device)
-            ids, maps = batch.inputs["input_ids"], attention_maps(model, batch)
-            by_layer = torch.stack([received(one, batch) for one in maps], dim=1)
-            weight[at][:, batch.index] = on_special(by_layer, ids)
-            share = batch.mask / batch.lengths[:, None]
-            even[at][:, batch.index] = on_special(share[:, None, None], ids)
+            by_head = torch.cat(
+                [received(one, batch) for one in attention_maps(model, batch)], dim=1
+            )
+            gets = torch.cat([by_head, (batch.mask / batch.lengths[:, None])[:, None]], dim=1)
+            cls, sep = (
+                gets.masked_fill(batch.inputs["input_ids"][:, None] != token, 0)
+                for token in (tokenizer.cls_token_id, tokenizer.sep_token_id)
+            )
+            parts.append(torch.stack([cls.sum(-1), sep.sum(-1), sep.amax(-1)], dim=1))
+        of_inputs.append(in_order(parts, batches))
+    every = np.swapaxes(of_inputs, 1, 2)
+    weight = every[..., :-1].reshape(*every.shape[:3], *shape_of(model))
     axis = ("input", "token", "example")
-    values = {"weight": ((*axis, "layer", "head"), weight), "even": (axis, even[..., 0, 0])}
+    values = {"weight": ((*axis, "layer", "head"), weight), "even": (axis, every[..., -1])}
     names = {"input": list(inputs), "token": list(SPECIAL)}
     return xr.Dataset(values, names | axes(*shape_of(model)))
 
@@ -900,7 +901,8 @@ def vector_trees(study: Study, rows: slice, start: str = "pre-trained") -> xr.Da
     wide = np.concatenate(several, axis=1)
     by_layer = np.stack([probe_scores(fit(one[:last], fitted), one, trees) for one in vectors])
     by_several = probe_scores(fit(wide[:last], fitted), wide, trees)
-    trained = train_probe(vectors[middle, :last], fitted, seed=study.settings.seed)
+    probe = train_probe(vectors[middle, :last], fitted, seed=study.settings.seed)
+    trained = probe_scores(probe, vectors[middle], trees)
     both, later = np.stack([by_layer[middle], by_several]), ends(trees, "adjacent")[count - 1]
     sizes = [len(one.kept) for one in trees]
     offsets = [
@@ -909,10 +911,7 @@ def vector_trees(study: Study, rows: slice, start: str = "pre-trained") -> xr.Da
     spread = np.stack(covariances(vectors[middle, :last], fitted))
     values = {
         "right": (("layer", "sentence"), arcs_right(trees, by_layer)),
-        "right_trained": (
-            "sentence",
-            arcs_right(trees, probe_scores(trained, vectors[middle], trees)),
-        ),
+        "right_trained": ("sentence", arcs_right(trees, trained)),
         "score": (("by", "pair"), both[:, later:]),
         "covariance": (("pairs", "dimension", "dimension_2"), spread),
         "part": ("sentence", part),
@@ -942,18 +941,17 @@ def attention_trees(study: Study, rows: slice, start: str = "pre-trained") -> xr
     logs = np.log(maps + LEAST_WEIGHT)  # (directions, layers, heads, pairs)
     adjacent = np.concatenate([tree.adjacent for tree in trees])[:first]
     all_heads, slope, coefficient = combine(logs, adjacent)
-    plain, lower = (
-        combine(maps, adjacent)[0],
-        combine(logs[:, : (maps.shape[1] + 1) // 2], adjacent)[0],
-    )
-    of_layers = np.stack([combine(logs[:, [at]], adjacent)[0] for at in range(maps.shape[1])])
-    right = arcs_right(trees, maps.sum(axis=0))
+    by_layer = [logs[:, [at]] for at in range(maps.shape[1])]
+    several = maps, logs[:, : (maps.shape[1] + 1) // 2], *by_layer
+    plain, lower, *of_layers = (combine(one, adjacent)[0] for one in several)
+    both = maps.sum(axis=0)
+    right = arcs_right(trees, both)
     chosen = right[..., part == "validation"].sum(axis=-1)
     best = np.unravel_index(chosen.argmax(), chosen.shape)
-    scores = np.stack([maps.sum(axis=0)[best], all_heads, plain, lower])[:, first:]
+    scores = np.stack([both[best], all_heads, plain, lower])[:, first:]
     values = {
         "right_head": (("layer", "head", "sentence"), right),
-        "right_layer": (("layer", "sentence"), arcs_right(trees, of_layers)),
+        "right_layer": (("layer", "sentence"), arcs_right(trees, np.stack(of_layers))),
         "score": (("by", "pair"), scores),
         "slope": (("direction", "layer", "head"), slope),
         "coefficient": (("direction", "layer", "head"), coefficient),

@@ -291,23 +291,19 @@ def _after(
     cut: Callable[[int, torch.Tensor], tuple[torch.Tensor, torch.Tensor]],
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Outputs after a cut of each layer's maps, and shares of weights and of norms that go, shape (examples, 2)."""
-    now: dict[str, torch.Tensor] = {}  # of the layer that is computed: its maps and its values
+    after: list[torch.Tensor] = []  # a layer's cut maps
     measured: list[torch.Tensor] = []  # of each layer, (examples, 2)
 
-    def see_values(layer: int, module: nn.Module, values: torch.Tensor) -> None:
-        norms.see(layer, module, values)
-        now["values"] = values
-
-    def see_maps(layer: int, maps: torch.Tensor) -> None:
-        now["maps"] = maps
-
-    def edit(layer: int, given: torch.Tensor) -> torch.Tensor:
-        maps, values = now["maps"], now["values"]
+    def see(layer: int, maps: torch.Tensor) -> None:
         gone, kept = cut(layer, maps)
         measured.append(_shares(maps, gone, norms.lengths, batch))
-        return (kept.to(values.dtype) @ values).transpose(1, 2).to(given.dtype)
+        after[:] = [kept]
 
-    with attention_hooks(model, edit_outputs=edit, observe=see_maps, observe_values=see_values):
+    def edit(layer: int, given: torch.Tensor) -> torch.Tensor:
+        outputs = after[0].to(norms.values.dtype) @ norms.values
+        return outputs.transpose(1, 2).to(given.dtype)
+
+    with attention_hooks(model, edit_outputs=edit, observe=see, observe_values=norms.see):
         outputs = outputs_of(model, batch)
     return outputs, torch.stack(measured).mean(dim=0)
 

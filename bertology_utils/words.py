@@ -147,11 +147,9 @@ def annotate_inputs(
     texts = [list(rows[field]) for field in fields]
     if not texts[0]:
         return []
-    annotated = annotator([text for column in texts for text in column])
-    count = len(texts[0])
-    by_field = [annotated[start : start + count] for start in range(0, len(annotated), count)]
+    annotated = map(annotator, texts)
     encoded = encode(tokenizer, *texts, max_length=max_length, return_offsets_mapping=True)
-    both = zip(zip(*texts, strict=True), zip(*by_field, strict=True), strict=True)
+    both = zip(zip(*texts, strict=True), zip(*annotated, strict=True), strict=True)
     return [_placed(encoded[at], *one, tokenizer) for at, one in enumerate(both)]
 
 
@@ -159,13 +157,8 @@ def place_sentences(
     sentences: Mapping[str, Annotated], tokenizer: PreTrainedTokenizerBase
 ) -> dict[str, AnnotatedInput]:
     """Annotated sentences by their text, among their wordpieces."""
-    placed = annotate_inputs(
-        {"text": [*sentences]},
-        ["text"],
-        tokenizer,
-        None,
-        lambda texts: [sentences[text] for text in texts],
-    )
+    rows, known = {"text": [*sentences]}, [*sentences.values()]
+    placed = annotate_inputs(rows, ["text"], tokenizer, None, lambda texts: known)
     return dict(zip(sentences, placed, strict=True))
 
 

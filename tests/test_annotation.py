@@ -3,7 +3,6 @@
 import re
 
 import pytest
-from conftest import SHARED, needs_shared
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain import by_pattern, touching
@@ -79,10 +78,6 @@ def test_a_word_that_the_limit_splits_or_cuts_off_is_lost_as_a_whole_and_counted
     assert annotated.length == 5 and annotated.sentences[0].pieces[1] == () and annotated.lost == 1
     cut = annotate(tokenizer, "we don't", max_length=5)
     assert cut.pieces[2:4] == ("don", "'") and cut.negation == ()
-    # Its last character leaves no trace.
-    annotated = annotate(tokenizer, "a cafe\u0301 opens today", max_length=4)
-    assert annotated.pieces == ("[CLS]", "a", "cafe", "[SEP]")
-    assert annotated.sentences[0].pieces[1] == (2,)
 
 
 ONE = "we don't|we don’t|we do n't|we don 't|We DON'T|we Do Not|not.|(nor)|ca n't|not-so-old|he said 'never' again|the ‘not’ is short"
@@ -365,17 +360,3 @@ def test_what_is_odd_but_a_sentence_is_read(conllu, content):
     assert sentence.text == "old men go" and not bank.faults
     assert [(word.start, word.end) for word in sentence.words] == [(0, 3), (4, 7), (8, 10)]
     assert sentence.words[0].deprel == "amod"
-
-
-@needs_shared
-def test_a_real_treebank():
-    pytest.importorskip("conllu")
-    place = SHARED / "ud" / "en_ewt-ud-dev.conllu"
-    texts = re.findall(r"^# text = (.*)$", place.read_text(encoding="utf-8"), re.MULTILINE)
-    bank = annotation.read(place)
-    known = bank.sentences
-    assert not bank.faults
-    assert {" ".join(text.split()) for text in known} == {" ".join(text.split()) for text in texts}
-    words = [(text, word) for text, (sentence,) in known.items() for word in sentence.words]
-    differing = [word.form for text, word in words if text[word.start : word.end] != word.form]
-    assert len(words) > 20_000 and not differing

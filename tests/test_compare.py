@@ -45,13 +45,9 @@ def test_a_picture_that_is_drawn_otherwise_is_another_and_rounding_is_not(
     old, new = draw(tmp_path / "old"), draw(tmp_path / "new", **change)
     reason = picture_difference(old / "picture.png", new / "picture.png")
     assert reason is None if message is None else message in reason
-
-
-def test_a_picture_that_cannot_be_read_is_another(tmp_path):
-    old, new = draw(tmp_path / "old"), draw(tmp_path / "new")
     (old / "picture.png").write_bytes(b"")
-    reason = picture_difference(old / "picture.png", new / "picture.png")
-    assert reason.startswith("cannot be compared")
+    damaged = picture_difference(old / "picture.png", new / "picture.png")
+    assert damaged.startswith("cannot be compared")
 
 
 @pytest.mark.parametrize(("change", "kept"), [({"value": 0.30002}, 2), ({"title": "another"}, 0)])

@@ -1,5 +1,7 @@
 """What heads carry from sinks, and answers without: against plain loops over layers, heads, tokens."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -44,6 +46,12 @@ def alone(case, example):
     maps = [one[0].double().numpy() for one in attention_maps(model, batch)]
     f = [one[0].double().numpy() for one in vectors(model, batch)]
     return batch, types, maps, f
+
+
+def norms_of(f):
+    """What ValueNorms has seen of a layer, in the hidden size."""
+    f = torch.from_numpy(f)[None]
+    return SimpleNamespace(vectors=f, lengths=f.norm(dim=3))
 
 
 def test_types_are_told_by_the_tokens(case):
@@ -93,17 +101,12 @@ def part(a, vector, sink, words, what):
     if what == "sink":
         gone[sink] = a[sink]
         return gone
-    if what == "weight":
-        wanted, there = a[sink].sum(), a[words].sum()
-    elif what == "norm":
-        wanted, there = (
-            sum(a[j] * np.linalg.norm(vector[j]) for j in those) for those in (sink, words)
-        )
-    else:
-        wanted, there = (
-            np.linalg.norm(sum(a[j] * vector[j] for j in those)) for those in (sink, words)
-        )
-    gone[words] = a[words] * min(1, wanted / there)
+    size = {
+        "weight": lambda those: a[those].sum(),
+        "norm": lambda those: sum(a[j] * np.linalg.norm(vector[j]) for j in those),
+        "sum": lambda those: np.linalg.norm(sum(a[j] * vector[j] for j in those)),
+    }[what]
+    gone[words] = a[words] * min(1, size(sink) / size(words))
     return gone
 
 
@@ -116,9 +119,7 @@ def test_the_first_layer_cut_equals_a_plain_loop(case, name, sink):
         batch, types, maps, f = alone(case, example)
         is_sink, is_word = (torch.from_numpy(np.isin(types, one))[None] for one in (those, [3]))
         words = np.flatnonzero(types == 3)
-        norms = type("Norms", (), {})()  # of the first layer, in the hidden size
-        norms.vectors = torch.from_numpy(f[0])[None]
-        norms.lengths = norms.vectors.norm(dim=3)
+        norms = norms_of(f[0])
         given = torch.from_numpy(maps[0])[None]
         gone = sinks.part_to_cut(given, norms, is_sink, is_word, what)
         kept = sinks.put_instead(given, gone, batch, instead)
@@ -139,8 +140,7 @@ def test_whole_words_go_in_their_order_until_as_much_norm_is_gone(case):
     for example in range(len(PAIRS)):
         batch, types, maps, f = alone(case, example)
         is_sink, is_word = (torch.from_numpy(np.isin(types, one))[None] for one in ([0, 1], [3]))
-        norms = type("Norms", (), {})()
-        norms.lengths = torch.from_numpy(f[0])[None].norm(dim=3)
+        norms = norms_of(f[0])
         order = sinks.random_order(batch, maps[0].shape[0], lambda index: (1, index))
         assert sorted(order[0, 0].tolist()) == list(range(len(types)))
         given = torch.from_numpy(maps[0])[None]
@@ -223,26 +223,20 @@ def test_the_measurements_keep_them_under_their_names(
     assert kept.tokens.sum("type").values.tolist() == [lengths[at] for at in range(8)]
     assert (kept.tokens.sel(type="[CLS]") == 1).all() and (kept.tokens.sel(type="[SEP]") == 2).all()
 
-    whole = cuts(study, "MRPC", 1)
-    cut = sinks.cut_attention(model, batches, study.tokenizer)
-    p, q = (softmax(cut[name], axis=-1) for name in ("whole", "outputs"))
-    for example, (at, sink), (number, name) in (
-        (example, sink, one)
-        for example in range(8)
-        for sink in enumerate(sinks.SINKS)
-        for one in enumerate(sinks.CUTS)
-    ):
-        one = whole.isel(example=example).sel(sink=sink, cut=name)
-        plain = sum(abs(q[example, at, number] - p[example])) / 2
-        np.testing.assert_allclose(one.moved, plain, atol=1e-3)
-        assert one.right_cut == (q[example, at, number].argmax() == one.label)
-        np.testing.assert_allclose(one.weight, cut["weight"][example, at, number], atol=1e-3)
-
-    whole = cut_words(study, "MRPC", 1)
-    cut = sinks.cut_words(model, batches, study.tokenizer, study.settings.seed)
-    p, q = (softmax(cut[name], axis=-1) for name in ("whole", "outputs"))
-    for example, order, draw in np.ndindex(8, len(sinks.ORDERS), sinks.DRAWS):
-        one = whole.isel(example=example, order=order, draw=draw)
-        plain = sum(abs(q[example, order, draw] - p[example])) / 2
-        np.testing.assert_allclose(one.moved, plain, atol=1e-3)
-        np.testing.assert_allclose(one.norm, cut["norm"][example, order, draw], atol=1e-3)
+    both = (
+        (cuts, sinks.cut_attention(model, batches, study.tokenizer), ("sink", "cut")),
+        (
+            cut_words,
+            sinks.cut_words(model, batches, study.tokenizer, study.settings.seed),
+            ("order", "draw"),
+        ),
+    )
+    for measurement, cut, axes in both:
+        whole = measurement(study, "MRPC", 1).transpose("example", *axes)
+        p, q = softmax(cut["whole"], axis=-1)[:, None, None], softmax(cut["outputs"], axis=-1)
+        np.testing.assert_allclose(whole.moved, abs(q - p).sum(axis=-1) / 2, atol=1e-3)
+        np.testing.assert_array_equal(
+            whole.right_cut, q.argmax(axis=-1) == whole.label.values[:, None, None]
+        )
+        for name in ("weight", "norm"):
+            np.testing.assert_allclose(whole[name], cut[name], atol=1e-3)

@@ -13,6 +13,7 @@ import pytest
 import torch
 import xarray as xr
 from conftest import ROOT, make_bert
+from scipy.special import softmax
 
 from bertology_utils import e5, measurements, store
 from bertology_utils.glue import EMBEDDED, get_task, read_table
@@ -277,10 +278,9 @@ def small(tiny_bert, tiny_classifier):
     return own(tiny_bert, tiny_classifier, **sizes)
 
 
-def test_a_study_without_a_second_run_goes_to_its_end(small):
-    found = small.measure(without_several)["MRPC"]
-    assert found.sizes == {"run": 1, "order": 3, "count": 8, "example": 8}
-    assert found["count"].values.max() == 12, "all heads"
+def of_rows(study, count):
+    """Classifier of the first run, batches and labels."""
+    return study.classifier("MRPC"), study.batches("MRPC", count), study.labels("MRPC", count)
 
 
 @pytest.mark.parametrize("ablation", ["uniform", "zero", "mean"])
@@ -288,49 +288,33 @@ def test_without_each_head_is_one_pass_for_each_head(small, ablation):
     from bertology_utils import predict_logits
     from bertology_utils.disabling import disabled, replacement
 
-    model, batches, labels = (
-        small.classifier("MRPC"),
-        small.batches("MRPC", 20),
-        small.labels("MRPC", 20),
-    )
+    model, batches, labels = of_rows(small, 20)
     found = small.measure(without_each_head, ablation=ablation)["MRPC"].isel(run=0)
     instead = replacement(model, small.batches("MRPC", 100), ablation)
-    assert found.layer.values.tolist() == [1, 2, 3] and found["head"].values.tolist() == [
-        1,
-        2,
-        3,
-        4,
-    ]
+    assert found.layer.values.tolist() == [1, 2, 3]
+    assert found["head"].values.tolist() == [1, 2, 3, 4]
     for layer, head in ((0, 0), (1, 3), (2, 1)):
         with disabled(model, [(layer, head)], instead):
             outputs = predict_logits(model, batches)
         one = found.sel(layer=layer + 1, head=head + 1)
-        p = np.exp(outputs) / np.exp(outputs).sum(axis=1, keepdims=True)
-        np.testing.assert_allclose(
-            one.loss_without, -np.log(p[range(20), labels]), rtol=2e-3, atol=1e-3
-        )
+        loss = -np.log(softmax(outputs, axis=1)[range(20), labels])
+        np.testing.assert_allclose(one.loss_without, loss, rtol=2e-3, atol=1e-3)
         np.testing.assert_array_equal(one.right_without, outputs.argmax(axis=1) == labels)
     with disabled(model, [(1, head) for head in range(4)], instead):
-        outputs = predict_logits(model, batches)
-    np.testing.assert_array_equal(
-        found.right_without_layer.sel(layer=2), outputs.argmax(axis=1) == labels
-    )
+        right = predict_logits(model, batches).argmax(axis=1) == labels
+    np.testing.assert_array_equal(found.right_without_layer.sel(layer=2), right)
 
 
 def test_without_several_disables_the_most_dispensable_first(small):
     from bertology_utils import disable_heads, predict_logits
 
     found = small.measure(without_several)["MRPC"].isel(run=0)
-    each = (
-        small.measure(without_each_head)["MRPC"].isel(run=0, example=slice(8, None)).astype(float)
-    )
-    gain = (each.loss - each.loss_without).mean("example").values
+    assert found.sizes == {"order": 3, "count": 8, "example": 8}, "of one run alone, too"
+    assert found["count"].values.max() == 12, "all heads"
+    each = small.measure(without_each_head)["MRPC"].isel(run=0, example=slice(8, None))
+    gain = (each.loss.astype(float) - each.loss_without).mean("example").values
     order = [divmod(int(at), 4) for at in np.argsort(-gain, axis=None)]
-    model, batches, labels = (
-        small.classifier("MRPC"),
-        small.batches("MRPC", 8),
-        small.labels("MRPC", 8),
-    )
+    model, batches, labels = of_rows(small, 8)
     for count in (1, 5, 12):
         with disable_heads(model, order[:count]):
             right = predict_logits(model, batches).argmax(axis=1) == labels
@@ -359,13 +343,11 @@ def test_shared_words_by_loops_over_single_words(small):
                 twins = [to for to in there if ids[to] == ids[at]]
                 others = [to for to in there if ids[to] != ids[at]]
                 if twins and others:
-                    each.append(
-                        maps[:, :, at, twins].mean(axis=-1) - maps[:, :, at, others].mean(axis=-1)
-                    )
+                    gives = maps[:, :, at]
+                    each.append(gives[..., twins].mean(axis=-1) - gives[..., others].mean(axis=-1))
             expected = np.mean(each, axis=0) if each else np.full((3, 4), np.nan)
-            np.testing.assert_allclose(
-                found.excess.isel(example=index), expected, rtol=2e-3, atol=1e-4
-            )
+            excess = found.excess.isel(example=index)
+            np.testing.assert_allclose(excess, expected, rtol=2e-3, atol=1e-4)
 
 
 def test_a_regression_keeps_its_answers():
@@ -383,12 +365,7 @@ def plain_alike(one, other):
 
 def learned(tiny_bert, tasks="mrpc", **entries):
     """A study of a classifier that was really fine-tuned, so that weights differ."""
-    sizes = {
-        "rows": 12,
-        "disabled_rows": 12,
-        "train_rows": 64,
-        "recipe": {"epochs": 2, "learning_rate": 2e-3},
-    }
+    sizes = {"rows": 12, "train_rows": 64, "recipe": {"epochs": 2, "learning_rate": 2e-3}}
     return Study.of("small", tasks, model=str(tiny_bert), **sizes | entries)
 
 
@@ -397,18 +374,14 @@ def test_drift_compares_each_heads_maps(tiny_bert):
 
     study = learned(tiny_bert, runs=2)
     measured = study.measure(drift)["MRPC"].sel(run=2)
-    tuned, before, another = (
-        study.classifier("MRPC", 2),
-        study.before_fine_tuning("MRPC"),
-        study.classifier("MRPC", 1),
-    )
-    partly = study.classifier("MRPC", 2)
+    another, tuned, partly = (study.classifier("MRPC", run) for run in (1, 2, 2))
+    before = study.before_fine_tuning("MRPC")
     layers = (one.base_model.encoder.layer for one in (partly, before))
-    for layer, old in zip(*layers, strict=True):
-        for name in ("query", "key"):
-            getattr(layer.attention.self, name).load_state_dict(
-                getattr(old.attention.self, name).state_dict()
-            )
+    for new, old in zip(*layers, strict=True):
+        new.attention.self.query, new.attention.self.key = (
+            old.attention.self.query,
+            old.attention.self.key,
+        )
     pairs = {
         "before": (before, tuned),
         "before, queries and keys reset": (before, partly),
@@ -418,22 +391,16 @@ def test_drift_compares_each_heads_maps(tiny_bert):
     assert measured.sizes == {"comparison": 3, "example": 12, "layer": 3, "head": 4}
     for batch in study.batches("MRPC", 12):
         for row, index in enumerate(batch.index):
-            for name, pair in pairs.items():
-                maps = [attention_maps(model, batch.example(row)) for model in pair]
+            for name, both in pairs.items():
+                maps = [attention_maps(model, batch.example(row)) for model in both]
                 for layer in range(3):
-                    heads = [
-                        plain_alike(*(one[layer][0, head].double().numpy() for one in maps))
-                        for head in range(4)
-                    ]
+                    pair = zip(*(one[layer][0].double().numpy() for one in maps), strict=True)
+                    heads = np.array([plain_alike(*of_head) for of_head in pair])
                     at = measured.sel(layer=layer + 1).isel(example=index)
                     of = at.sel(comparison=name)
-                    np.testing.assert_allclose(
-                        [of.distance, of.moved], np.mean(heads, axis=0), atol=1e-3
-                    )
+                    np.testing.assert_allclose([of.distance, of.moved], heads.mean(0), atol=1e-3)
                     if name == "before":
-                        np.testing.assert_allclose(
-                            at.distance_of_head, np.array(heads)[:, 0], atol=1e-3
-                        )
+                        np.testing.assert_allclose(at.distance_of_head, heads[:, 0], atol=1e-3)
     assert (measured.moved.mean("example") > 1e-3).any("layer").all(), "each pair differs"
 
 
