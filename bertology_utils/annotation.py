@@ -282,8 +282,7 @@ def _sentence(tokens: TokenList) -> tuple[Sentence, str]:
         spans += pairwise(starts) if apart else [(len(text), len(text) + len(form))] * len(parts)
         text += form + " " * ((token["misc"] or {}).get("SpaceAfter") != "No")
     return Sentence(
-        text.rstrip(" "),
-        tuple(_word(word, span) for word, span in zip(words, spans, strict=True)),
+        text.rstrip(" "), tuple(_word(word, span) for word, span in zip(words, spans, strict=True))
     ), text
 
 

@@ -60,15 +60,7 @@ from .patterns import PATTERNS, Patterns, load_network, load_regression
 from .pruning import Cut, importance, normalise_layers, removal_order
 from .store import WHOLE, Measurement, measured
 from .sweeps import sweep
-from .trees import (
-    Corpus,
-    arcs_right,
-    covariances,
-    ends,
-    fit,
-    probe_scores,
-    train_probe,
-)
+from .trees import Corpus, arcs_right, covariances, ends, fit, probe_scores, train_probe
 from .words import LINGUISTIC, LONGEST, TOKEN_TYPES, token_types
 
 if TYPE_CHECKING:

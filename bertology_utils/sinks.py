@@ -52,10 +52,7 @@ def _is_punctuation(piece: str) -> bool:
 
 
 def carried(
-    model: PreTrainedModel,
-    batches: Sequence[Batch],
-    tokenizer: PreTrainedTokenizerBase,
-    seed: int,
+    model: PreTrainedModel, batches: Sequence[Batch], tokenizer: PreTrainedTokenizerBase, seed: int
 ) -> dict[str, np.ndarray]:
     """What every head of a model carries from each type of token, in every example.
 
@@ -173,9 +170,7 @@ DRAWS = 3  # of each order
 
 @torch.inference_mode()
 def cut_attention(
-    model: PreTrainedModel,
-    batches: Sequence[Batch],
-    tokenizer: PreTrainedTokenizerBase,
+    model: PreTrainedModel, batches: Sequence[Batch], tokenizer: PreTrainedTokenizerBase
 ) -> dict[str, np.ndarray]:
     """What a classifier answers with attention to a sink, or to words, cut from every head's maps.
 
@@ -217,10 +212,7 @@ def cut_attention(
 
 @torch.inference_mode()
 def cut_words(
-    model: PreTrainedModel,
-    batches: Sequence[Batch],
-    tokenizer: PreTrainedTokenizerBase,
-    seed: int,
+    model: PreTrainedModel, batches: Sequence[Batch], tokenizer: PreTrainedTokenizerBase, seed: int
 ) -> dict[str, np.ndarray]:
     """What a classifier answers with attention to whole words, drawn at random, dropped from every head's maps.
 
