@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,12 +16,14 @@ import torch
 from torch import nn
 
 from .batches import Batch, Measurement, begin, check_batches, in_order
-from .common import ATTENTIONS, one_of
-from .hooks import Observer, attention_hooks, device_of, shape_of, unwrap, weight_and_bias
+from .common import one_of
+from .hooks import attention_hooks, device_of, shape_of, unwrap, weight_and_bias
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
+# What a map is of: the paper's attention weights, or what they carry (Kobayashi et al., 2020).
+ATTENTIONS = ("weight", "norm")
 # What the output projection is called where it belongs to the attention module itself.
 _OUTPUTS = ("out_lin", "dense", "Wo", "o_proj", "out_proj")
 
@@ -176,36 +178,6 @@ class ByNorm:
         return self.measurement.compute()
 
 
-def weighed(measurement: Measurement, attention: str) -> Measurement:
-    """A measurement of attention weights, or of what they carry.
-
-    Args:
-        measurement: any.
-        attention: "weight" or "norm".
-
-    Raises:
-        ValueError: another attention.
-    """
-    by_weight = one_of("attention", attention, ATTENTIONS) == "weight"
-    return measurement if by_weight else ByNorm(measurement)
-
-
-def _forward(model: PreTrainedModel, batch: Batch, visit: Observer) -> torch.Tensor:
-    """One forward pass; ``visit(layer, maps)`` is called at each layer. Returns the model's first output."""
-
-    def visit_sized(layer: int, maps: torch.Tensor) -> None:
-        if maps.shape[3] != (tokens := batch.mask.shape[1]):
-            raise ValueError(
-                f"{type(model).__name__} shows maps of {maps.shape[3]} tokens where the input has {tokens}; give a model without"
-                " virtual tokens"
-            )
-        visit(layer, maps)
-
-    # Not in inference mode, whose tensors nobody could change or train a probe on.
-    with torch.no_grad(), attention_hooks(model, observe=visit_sized):
-        return model(**batch.inputs)[0]
-
-
 def attention_maps(
     model: PreTrainedModel, batch: Batch, attention: str = "weight"
 ) -> list[torch.Tensor]:
@@ -223,7 +195,10 @@ def attention_maps(
     batches = check_batches(model, batch, whole=False)
     if len(batches) > 1:
         raise ValueError(f"{len(batches)} batches are given; look at the maps of one at a time")
-    maps: list[torch.Tensor] = _observe(model, batches, {"": weighed(_Maps(), attention)})[""]
+    by_weight = one_of("attention", attention, ATTENTIONS) == "weight"
+    whole = replace(batches[0], index=[*range(len(batches[0].index))])  # as observe wants it
+    measurement = _Maps() if by_weight else ByNorm(_Maps())
+    maps: list[torch.Tensor] = observe(model, whole, {"": measurement})[""]
     return maps
 
 
@@ -242,7 +217,7 @@ class _Maps:
 
 def observe(
     model: PreTrainedModel,
-    batches: Iterable[Batch],
+    batches: Batch | Iterable[Batch],
     measurements: Mapping[str, Measurement],
 ) -> dict[str, Any]:
     """One pass of ``model`` over ``batches`` that feeds every measurement.
@@ -261,14 +236,7 @@ def observe(
             be fed by norm and the model's output projection cannot be named, or was fed before.
     """
     model = unwrap(model)
-    return _observe(model, check_batches(model, batches), measurements)
-
-
-def _observe(
-    model: PreTrainedModel, batches: list[Batch], measurements: Mapping[str, Measurement]
-) -> dict[str, Any]:
-    """The pass of :func:`observe`, over batches that are checked."""
-    device = device_of(model)
+    batches, device = check_batches(model, batches), device_of(model)
     for name, measurement in measurements.items():
         _use(name, measurement)
     with ExitStack() as attached:
@@ -281,10 +249,17 @@ def _observe(
                 begin(measurement, batch)
 
             def update_all(layer: int, maps: torch.Tensor, batch: Batch = batch) -> None:
+                if maps.shape[3] != (tokens := batch.mask.shape[1]):
+                    raise ValueError(
+                        f"{type(model).__name__} shows maps of {maps.shape[3]} tokens where the input has {tokens}; give a"
+                        " model without virtual tokens"
+                    )
                 for measurement in measurements.values():
                     measurement.update(layer, maps, batch)
 
-            _forward(model, batch, update_all)
+            # Not in inference mode, whose tensors nobody could change or train a probe on.
+            with torch.no_grad(), attention_hooks(model, observe=update_all):
+                model(**batch.inputs)
     return {name: measurement.compute() for name, measurement in measurements.items()}
 
 

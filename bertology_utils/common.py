@@ -61,10 +61,6 @@ def head_name(layer: int, head: int) -> str:
     return f"({layer + 1}, {head + 1})"
 
 
-# What a map is of: the paper's attention weights, or what they carry (Kobayashi et al., 2020).
-ATTENTIONS = ("weight", "norm")
-
-
 SILENT = "TQDM_DISABLE"  # in an executed notebook, whose outputs are committed
 
 

@@ -80,17 +80,6 @@ def _in_force(modules: Iterable[nn.Module]) -> list[_Context]:
     return [one for one in _opened_here.get() if one in _open and own & one.modules]
 
 
-def register_attention() -> None:
-    """Make this module's attention known to transformers; calling it again does nothing."""
-    from transformers import AttentionInterface
-    from transformers.masking_utils import AttentionMaskInterface, eager_mask
-
-    AttentionInterface.register(IMPLEMENTATION, _observed_attention)
-    # Without the second line transformers hands over no mask at all, and
-    # padding would be attended to without a word.
-    AttentionMaskInterface.register(IMPLEMENTATION, eager_mask)
-
-
 # What models hand down to attention and an eager pass over whole inputs does not use: windows are
 # in the mask, positions in the queries and keys; of segments, models that have none know nothing.
 _WITHOUT_EFFECT = set(
@@ -371,13 +360,18 @@ def attention_hooks(
         ValueError: a model in training mode, without heads, or whose attention
             does not go through transformers' attention interface.
     """
+    from transformers import AttentionInterface
+    from transformers.masking_utils import AttentionMaskInterface, eager_mask
+
     model = unwrap(model)
     check_eval(model)
     layers, heads = shape_of(model)
     causal = any(getattr(module, "is_causal", False) for module in model.modules())
     if causal or getattr(model.config, "is_decoder", False):
         raise _refusal(model, _DECODER)
-    register_attention()
+    AttentionInterface.register(IMPLEMENTATION, _observed_attention)
+    # Without this line transformers hands over no mask, and padding would be attended to.
+    AttentionMaskInterface.register(IMPLEMENTATION, eager_mask)
     with _lock:
         before = {one.before for one in _open if one.config is model.config}
         before = (*before, model.config._attn_implementation)[0]

