@@ -1,29 +1,21 @@
 """Initialisations, and no tensor silently left random."""
 
 import json
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+import transformers
 from conftest import random_classifier
 from eight_models import NAMES, PAIRS, model_and_tokenizer
 from hub_server import BERT
 from safetensors.torch import load_file, save_file
+from test_attention import CALLS, three_words
 from transformers import BertForSequenceClassification
 
-from bertology_utils import (
-    attention_maps,
-    batches_of,
-    disable_heads,
-    models,
-    observe,
-    settings,
-    sweep,
-)
+from bertology_utils import batches_of, models, settings
 from bertology_utils.glue import TASKS
-from bertology_utils.pruning import importance
 from bertology_utils.settings import parse_model
 
 
@@ -48,13 +40,6 @@ def test_legacy_names_load_with_every_tensor(legacy, load):
     assert len(found) == sum(name.startswith("bert.") for name in stored)
 
 
-def edited(folder, change):
-    tensors = load_file(folder / "model.safetensors")
-    change(tensors)
-    save_file(tensors, folder / "model.safetensors")
-    return parse_model(str(folder))
-
-
 QUERY, NORM = "bert.encoder.layer.1.attention.self.query.weight", "bert.embeddings.LayerNorm.gamma"
 BIAS, EXTRA = (f"bert.encoder.layer.{at}.output.dense.bias" for at in (0, 2))
 
@@ -71,10 +56,12 @@ BIAS, EXTRA = (f"bert.encoder.layer.{at}.output.dense.bias" for at in (0, 2))
 def test_an_encoder_tensor_that_is_missing_unexpected_or_misshapen_is_an_error(
     legacy, change, message
 ):
-    source = edited(legacy, change)
-    for load in (models.load_encoder, lambda source: models.load_classifier(source, TASKS["rte"])):
+    tensors = load_file(legacy / "model.safetensors")
+    change(tensors)
+    save_file(tensors, legacy / "model.safetensors")
+    for load in (models.load_encoder, lambda source: models.load_classifier(source, "rte")):
         with pytest.raises(ValueError, match=message):
-            load(source)
+            load(str(legacy))
 
 
 @pytest.mark.usefixtures("stored_weights")
@@ -97,52 +84,46 @@ def test_normal_initialisation_draws_every_matrix(tiny_bert):
 
 
 def test_seed_draws_the_classifier_and_leaves_the_global_generator_alone(tiny_bert):
-    source = parse_model(str(tiny_bert))
-    torch.manual_seed(7)
-    expected = torch.rand(3)
-    torch.manual_seed(7)
-    first = models.load_classifier(source, TASKS["rte"], seed=1)
-    assert torch.equal(torch.rand(3), expected)
-    second = models.load_classifier(source, TASKS["rte"], seed=2)
+    before = torch.random.get_rng_state()
+    first, second = (models.load_classifier(str(tiny_bert), "rte", seed=seed) for seed in (1, 2))
+    assert torch.equal(torch.random.get_rng_state(), before)
     assert not torch.equal(first.classifier.weight, second.classifier.weight)
     layers = [one.bert.encoder.layer[0].output.dense.weight for one in (first, second)]
     assert torch.equal(*layers)
+    with pytest.raises(ValueError, match="pretrained, normal, finetuned"):
+        models.load_encoder(str(tiny_bert), init="zeros")
 
 
-def test_a_classification_layer_of_the_source_is_kept_only_as_finetuned(tiny_bert, tmp_path):
-    source = parse_model(str(tiny_bert))
-    first = models.load_classifier(source, TASKS["rte"], seed=1)
-    first.save_pretrained(tmp_path)
-    saved = parse_model(str(tmp_path))
-    kept = models.load_classifier(saved, TASKS["rte"], init="finetuned")
-    assert torch.equal(kept.classifier.weight, first.classifier.weight)
-    redrawn = models.load_classifier(saved, TASKS["rte"], seed=2)
-    assert not torch.equal(redrawn.classifier.weight, first.classifier.weight)
-    assert models.load_classifier(saved, TASKS["mnli"]).classifier.weight.shape == (3, 32)
+@pytest.mark.parametrize("init", ["pretrained", "normal"])
+def test_a_classification_layer_of_the_source_is_kept_only_as_finetuned(tiny_bert, tmp_path, init):
+    """And forgets the names of its outputs else: a training would be saved in the task's order under another's names."""
     with pytest.raises(ValueError, match="2 missing .classifier.bias, classifier.weight"):
-        models.load_classifier(source, TASKS["rte"], init="finetuned")
+        models.load_classifier(str(tiny_bert), "rte", init="finetuned")
+    first = models.load_classifier(str(tiny_bert), MNLI, seed=1)
+    saved = save_with_names(first, tmp_path, (0, 1, 2), **both_ways(*MNLI.labels))
+    kept = models.load_classifier(saved, MNLI, init="finetuned")
+    assert torch.equal(kept.classifier.weight, first.classifier.weight)
+    assert models.load_classifier(saved, "rte").classifier.weight.shape == (2, 32)
+    start = save_with_names(first, tmp_path, (0, 1, 2), **both_ways(*REVERSED))
+    drawn = models.load_classifier(start, MNLI, init, seed=2)
+    assert not torch.equal(drawn.classifier.weight, first.classifier.weight)
+    drawn.save_pretrained(tmp_path / "trained")
+    found = models.load_classifier(str(tmp_path / "trained"), MNLI, "finetuned")
+    assert torch.equal(found.classifier.weight, drawn.classifier.weight)
 
 
 @pytest.mark.usefixtures("stored_weights")
 @pytest.mark.parametrize("kind", ["Roberta", "Electra"])
-@pytest.mark.parametrize("saved_as", ["Model", "ForMaskedLM", "ForSequenceClassification"])
+@pytest.mark.parametrize("saved_as", ["Model", "ForMaskedLM"])
 def test_other_encoders_load_from_any_of_their_checkpoints(kind, saved_as, tmp_path):
-    import transformers
-
     sizes = {"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 32}
-    sizes |= {"embedding_size": 32, "intermediate_size": 64, "vocab_size": 99}
-    config = getattr(transformers, f"{kind}Config")(**sizes)
-    stored = getattr(transformers, f"{kind}{saved_as}")(config)
+    kind = getattr(transformers, f"{kind}{saved_as}")
+    stored = kind(kind.config_class(**sizes, embedding_size=32, vocab_size=99))
     stored.save_pretrained(tmp_path)
-    model = models.load_classifier(parse_model(str(tmp_path)), TASKS["mnli"])
+    model = models.load_classifier(str(tmp_path), "mnli")
     expected = stored.base_model.state_dict()
     for name, value in model.base_model.state_dict().items():
         assert torch.equal(value, expected[name]), name
-
-
-def test_unknown_init_is_refused(tiny_bert):
-    with pytest.raises(ValueError, match="pretrained, normal, finetuned"):
-        models.load_encoder(parse_model(str(tiny_bert)), init="zeros")
 
 
 def test_changed_weights_are_refused(monkeypatch):
@@ -151,26 +132,15 @@ def test_changed_weights_are_refused(monkeypatch):
         settings.embedded_folder()
 
 
-def one_batch(tokenizer, text="It rains today."):
-    return batches_of([text], tokenizer)
-
-
 @pytest.mark.parametrize("part", ["", "bert", "bert.encoder.layer.1.output.dropout"])
 def test_a_model_is_not_run_while_any_part_of_it_is_in_training_mode(tiny_classifier, part):
     model = models.load_classifier(str(tiny_classifier), "rte", "finetuned")
-    batches = one_batch(models.load_tokenizer(str(tiny_classifier)))
     model.get_submodule(part).train()
-    for run in (
-        lambda: models.predict_logits(model, batches),
-        lambda: attention_maps(model, batches[0]),
-        lambda: observe(model, batches, {}),
-        lambda: sweep(model, batches),
-        lambda: models.predict_logits(torch.nn.DataParallel(model), batches),
-    ):
+    for call in CALLS.values():
         with pytest.raises(ValueError, match=r"in training mode.*call model.eval\(\) first"):
-            run()
-    model.eval()
-    assert np.isfinite(models.predict_logits(model, batches)).all()
+            call(model, three_words())
+    with pytest.raises(ValueError, match="in training mode"):
+        models.predict_logits(torch.nn.DataParallel(model), three_words())
 
 
 MNLI = TASKS["mnli"]
@@ -258,11 +228,7 @@ def test_names_of_outputs_are_read_in_every_spelling(tiny_bert, tmp_path, order,
         ("mrpc", IN_ORDER, "MRPC wants .*'equivalent'"),
         ("rte", both_ways("entailment", "entailment"), "RTE wants"),
         ("rte", both_ways("LABEL_1", "LABEL_2"), "RTE wants"),
-        (
-            "rte",
-            TURNED | {"label2id": IN_ORDER["label2id"]},
-            r"'entailment'\] or \['entailment', 'no",
-        ),
+        ("rte", TURNED | {"label2id": IN_ORDER["label2id"]}, r"ment'\] or \['entailment', 'no"),
     ],
 )
 def test_outputs_with_other_names_are_refused_with_both_orders(
@@ -288,17 +254,6 @@ def test_a_score_may_have_any_name(tiny_bert, tmp_path):
     assert models.load_classifier(folder, "stsb", "finetuned").config.num_labels == 1
 
 
-@pytest.mark.parametrize("init", ["pretrained", "normal"])
-def test_a_new_classification_layer_forgets_the_names_of_the_old_one(tiny_bert, tmp_path, init):
-    """Else a training from such a model would be saved in the task's order under another's names."""
-    source = models.load_classifier(str(tiny_bert), MNLI)
-    start = save_with_names(source, tmp_path / "start", (0, 1, 2), **both_ways(*REVERSED))
-    drawn = models.load_classifier(start, MNLI, init, seed=3)
-    drawn.save_pretrained(tmp_path / "trained")
-    found = models.load_classifier(str(tmp_path / "trained"), MNLI, "finetuned")
-    assert torch.equal(found.classifier.weight, drawn.classifier.weight)
-
-
 def test_a_new_classification_layer_normalises_as_before(tmp_path):
     """ModernBERT's has a normalisation: with a scale of 0 the outputs would be the same for any text."""
     whole, tokenizer = model_and_tokenizer("ModernBERT")
@@ -309,33 +264,6 @@ def test_a_new_classification_layer_normalises_as_before(tmp_path):
 
 
 # Around, beside and behind a model.
-
-
-def importance_of(model, batches):
-    labelled = [
-        replace(one, labels=torch.zeros(len(one.index), dtype=torch.long)) for one in batches
-    ]
-    return importance(model, labelled)
-
-
-def maps_by_norm(model, batches):
-    return torch.stack(attention_maps(model, batches[0], "norm")).numpy()
-
-
-def without_a_head(model, batches):
-    with disable_heads(model, [(0, 1)]):
-        return models.predict_logits(model, batches)
-
-
-CALLS = {
-    "predictions": models.predict_logits,
-    "inputs of the classifier": models.classifier_inputs,
-    "maps by norm": maps_by_norm,
-    "a head disabled": without_a_head,
-    "all heads": lambda model, batches: sweep(model, batches).heads,
-    "means": lambda model, batches: sweep(model, batches, "mean").heads,
-    "importance": importance_of,
-}
 
 
 class Around(torch.nn.Module):
@@ -361,34 +289,32 @@ class CrossEncoder(torch.nn.Module):
 @pytest.fixture
 def pair(tiny_classifier):
     """A classifier far from uniform attention, and inputs."""
-    model = random_classifier(tiny_classifier, "rte")
-    return model, one_batch(models.load_tokenizer(str(tiny_classifier)))
+    return random_classifier(tiny_classifier, "rte"), three_words()
 
 
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_wrappers_that_add_nothing_are_taken_off(pair, call):
-    model, batches = pair
+@pytest.mark.parametrize("name", CALLS)
+def test_wrappers_that_add_nothing_are_taken_off(pair, name):
+    (model, batch), call = pair, CALLS[name]
+    expected = np.asarray(call(model, batch))
     for wrapped in (
-        torch.nn.DataParallel(model),
         torch.compile(model),
-        Around(model, "LORA"),
-        torch.nn.DataParallel(Around(model, "IA3")),
+        torch.nn.DataParallel(model),
+        torch.nn.DataParallel(Around(model, "LORA")),
     ):
-        np.testing.assert_array_equal(call(wrapped.eval(), batches), call(model, batches))
+        np.testing.assert_array_equal(np.asarray(call(wrapped.eval(), batch)), expected)
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_what_is_more_than_a_model_of_transformers_is_refused_by_name(pair, call):
-    model, batches = pair
+    model, batch = pair
     for given, name, inside in (
-        (CrossEncoder(model), "CrossEncoder", "'inside'"),
         (Around(model, "PROMPT_TUNING"), "Around", "'base_model.model'"),
         (Around(model, "LORA", alora_invocation_tokens=[1]), "Around", "'base_model.model'"),
         (torch.nn.DataParallel(CrossEncoder(model)), "CrossEncoder", "'inside'"),
         ("bert", "str", "one of these"),
     ):
         with pytest.raises(ValueError, match=f"^{name} is no model of transformers.*{inside}"):
-            call(given, batches)
+            call(given, batch)
 
 
 class Prompted(BertForSequenceClassification):
@@ -403,21 +329,21 @@ class Prompted(BertForSequenceClassification):
 
 
 def test_maps_of_more_tokens_than_the_input_has_are_refused(pair):
-    model, batches = pair
-    prompted = Prompted(model.config).eval()
-    tokens = batches[0].mask.shape[1]
-    for call in (maps_by_norm, lambda *given: observe(*given, {})):
-        with pytest.raises(ValueError, match=f"Prompted shows maps of {tokens + 2} tokens where"):
-            call(prompted, batches)
+    model, batch = pair
+    for name in ("maps", "maps by norm", "observe"):
+        with pytest.raises(
+            ValueError, match="Prompted shows maps of 6 tokens where the input has 4"
+        ):
+            CALLS[name](Prompted(model.config).eval(), batch)
 
 
-# Gradients need weights in place.
-@pytest.mark.parametrize("name", sorted(CALLS.keys() - {"importance"}))
+# Gradients need weights in place, and a model whose weights are elsewhere cannot be copied.
+@pytest.mark.parametrize("name", sorted(CALLS.keys() - {"importance", "order", "similarity"}))
 @pytest.mark.parametrize("away", ["", "bert.embeddings", "bert.encoder.layer.1"])
 def test_weights_may_wait_on_the_disk(pair, name, away, tmp_path):
     accelerate = pytest.importorskip("accelerate")
-    (model, batches), call = pair, CALLS[name]
-    expected = call(model, batches)
+    (model, batch), call = pair, CALLS[name]
+    expected = call(model, batch)
     if away:
         parts = ["bert.embeddings", "bert.pooler", "classifier"]
         parts += [f"bert.encoder.layer.{at}" for at in range(3)]
@@ -426,19 +352,18 @@ def test_weights_may_wait_on_the_disk(pair, name, away, tmp_path):
     else:
         waiting = accelerate.disk_offload(model, tmp_path, execution_device=torch.device("cpu"))
     assert any(part.is_meta for part in waiting.parameters())
-    np.testing.assert_allclose(call(waiting, batches), expected, atol=1e-6)
+    np.testing.assert_allclose(call(waiting, batch), expected, atol=1e-6)
 
 
 def test_a_model_without_weights_is_refused(pair):
-    model, batches = pair
+    model, batch = pair
     with pytest.raises(ValueError, match="BertForSequenceClassification has no weights"):
-        models.predict_logits(model.to("meta"), batches)
+        models.predict_logits(model.to("meta"), batch)
 
 
 def test_a_class_of_ones_own_that_inherits_from_a_classifier_is_one(pair):
-    model, batches = pair
+    model, batch = pair
     own = type("Mine", (type(model),), {})(model.config).eval()
     own.load_state_dict(model.state_dict())
-    np.testing.assert_array_equal(
-        models.predict_logits(own, batches), models.predict_logits(model, batches)
-    )
+    found, expected = (models.predict_logits(one, batch) for one in (own, model))
+    np.testing.assert_array_equal(found, expected)
