@@ -22,16 +22,16 @@ import os
 import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
+from pathlib import Path, PurePath
 from urllib.parse import parse_qs, unquote, urlsplit
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import safetensors.torch
 import torch
 import yaml
 from conftest import ROOT, python
+from datasets import Dataset
 
+from bertology_utils.glue import Task, schema
 from bertology_utils.settings import embedded_folder
 
 _RESOLVE = re.compile(r"/(?P<repo>.+?)/resolve/(?P<revision>[^/]+)/(?P<path>.+)")
@@ -127,8 +127,7 @@ class _Handler(BaseHTTPRequestHandler):
                 result = [entries[path] for path in form.get("paths", []) if path in entries]
             else:
                 siblings = [{"rfilename": path} for path in files]
-                result = {"id": match["repo"], "sha": revision, "private": False, "gated": False}
-                result |= {"disabled": False, "tags": [], "siblings": siblings}
+                result = {"id": match["repo"], "sha": revision, "siblings": siblings}
             return 200, {"Content-Type": "application/json"}, json.dumps(result).encode()
         if match := _RESOLVE.fullmatch(url.path):
             revision, files = self._find(match["repo"], match["revision"])
@@ -162,22 +161,17 @@ def _blob_id(content: bytes) -> str:
 
 def _tree(files: dict[str, bytes], folder: str, recursive: bool, revision: str) -> list[dict]:
     """The files and folders below ``folder``, as the Hub's tree API lists them."""
-    prefix = f"{folder}/" if folder else ""
-    entries = {}
-    for path, content in files.items():
-        if not path.startswith(prefix):
-            continue
-        parts = path.removeprefix(prefix).split("/")
-        for depth in range(1, len(parts)):
-            parent = prefix + "/".join(parts[:depth])
-            oid = hashlib.sha1(parent.encode()).hexdigest()
-            entries[parent] = {"type": "directory", "oid": oid, "size": 0, "path": parent}
-        oid = _blob_id(content)
-        entries[path] = {"type": "file", "oid": oid, "size": len(content), "path": path}
-    if folder and not entries:
+    kinds = {str(parent): None for path in files for parent in PurePath(path).parents} | files
+    below = [path for path in kinds if PurePath(folder) in PurePath(path).parents]
+    shown = [path for path in below if recursive or PurePath(folder) == PurePath(path).parent]
+    if folder and not below:
         raise _NotFound("EntryNotFound", revision)
-    shown = [path for path in entries if recursive or "/" not in path.removeprefix(prefix)]
-    return [entries[path] for path in sorted(shown)]
+    entries = []
+    for path in shown:
+        kind, content = ("directory" if kinds[path] is None else "file"), kinds[path] or b""
+        entry = {"type": kind, "oid": _blob_id(content), "size": len(content), "path": path}
+        entries.append(entry)
+    return entries
 
 
 def hub_environment(url: str, home: str | os.PathLike) -> dict[str, str]:
@@ -230,36 +224,15 @@ def told(
     return [line.split("|", 1) for line in lines], run.stderr
 
 
-def glue_repository_of(
-    tasks: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, list[dict]]]],
-) -> dict[str, bytes]:
-    """A dataset repository laid out as GLUE's, of such tasks: by name the text fields, the labels (none for a regression) and the rows of each split.
-
-    Rows have the fields, ``label`` (-1 where it is withheld) and ``idx``.
-    """
-    files, infos, configs = {}, [], []
-    for name, (fields, labels, rows) in tasks.items():
-        columns = [(field, pa.string()) for field in fields]
-        columns += [("label", pa.int64() if labels else pa.float32()), ("idx", pa.int32())]
-        splits, size = [], 0
-        for split, split_rows in rows.items():
-            table = pa.Table.from_pylist(split_rows, schema=pa.schema(columns))
-            pq.write_table(table, buffer := io.BytesIO())
-            files[f"{name}/{split}-00000-of-00001.parquet"] = buffer.getvalue()
-            counts = {"num_bytes": table.nbytes, "num_examples": table.num_rows}
-            splits.append({"name": split} | counts)
-            size += table.nbytes
-        # The Parquet files know nothing of class labels: the card alone names them.
-        names = {"names": {str(at): text for at, text in enumerate(labels)}}
-        features = dict.fromkeys(fields, "string")
-        features |= {"label": {"class_label": names} if labels else "float32", "idx": "int32"}
-        listed = [{"name": field, "dtype": dtype} for field, dtype in features.items()]
-        info = {"config_name": name, "features": listed, "splits": splits}
-        infos.append(info | {"download_size": size, "dataset_size": size})
-        paths = [{"split": split, "path": f"{name}/{split}-*"} for split in rows]
-        configs.append({"config_name": name, "data_files": paths})
-    card = yaml.safe_dump({"dataset_info": infos, "configs": configs}, sort_keys=False)
-    return {"README.md": f"---\n{card}---\n# A few rows in GLUE's layout\n".encode(), **files}
+def glue_repository_of(task: Task, rows: dict[str, list[dict]]) -> dict[str, bytes]:
+    """A dataset repository laid out as GLUE's, of the rows of each split of one task."""
+    files, name = {}, task.name
+    for split, some in rows.items():
+        Dataset.from_list(some, features=schema(task)).to_parquet(buffer := io.BytesIO())
+        files[f"{name}/{split}-00000-of-00001.parquet"] = buffer.getvalue()
+    paths = [{"split": split, "path": f"{name}/{split}-*"} for split in rows]
+    card = yaml.safe_dump({"configs": [{"config_name": name, "data_files": paths}]})
+    return files | {"README.md": f"---\n{card}---\n# A few rows in GLUE's layout\n".encode()}
 
 
 @functools.cache

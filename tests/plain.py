@@ -7,8 +7,6 @@ from itertools import groupby
 
 import numpy as np
 import torch
-from scipy import stats
-from sklearn.metrics import accuracy_score, f1_score
 
 from bertology_utils.annotation import Sentence, Word, load_annotator
 from bertology_utils.attention import attention_maps
@@ -22,25 +20,6 @@ FOOTNOTE_6 = set(
     "neither nor not never none don't won't didn't hadn't haven't can't isn't wasn't shouldn't"
     " couldn't nothing nowhere".split()
 )
-
-
-def score(task, predicted, labels, *metrics):
-    """The task's metrics by scikit-learn and scipy, from 0 to 1 (correlations from −1 to 1), the first ranks models.
-
-    F1 is that of the second class ("equivalent", "duplicate"), as GLUE defines it, and 0 where
-    nothing is predicted so, as in the paper's Table 1. A correlation with a constant prediction
-    counts as 0.
-    """
-
-    def of(metric):
-        if metric in ("Pearson", "Spearman"):
-            rho = stats.pearsonr if metric == "Pearson" else stats.spearmanr
-            return rho(labels, predicted).statistic if np.ptp(predicted) and np.ptp(labels) else 0.0
-        if metric == "accuracy":
-            return accuracy_score(labels, predicted)
-        return f1_score(labels, predicted, zero_division=0)
-
-    return {metric: float(of(metric)) for metric in metrics or task.metrics}
 
 
 @dataclass

@@ -17,7 +17,7 @@ from transformers.masking_utils import eager_mask
 
 from bertology_utils import sweeps as sweep_module
 from bertology_utils.attention import attention_maps
-from bertology_utils.batches import Batch
+from bertology_utils.batches import Batch, in_order
 from bertology_utils.disabling import (
     all_heads,
     disable_heads,
@@ -47,13 +47,18 @@ def projections(model):
     return [layer.attention.output.dense for layer in model.base_model.encoder.layer]
 
 
+def is_as_before(model):
+    """No hooks are left, and the attention is the one of the configuration."""
+    hooks = model.base_model._forward_pre_hooks, model.base_model._forward_hooks
+    return not any(hooks) and model.config._attn_implementation == "eager"
+
+
 def test_the_model_is_as_before_whatever_happens_inside(model, batches):
-    before, implementation = predict_logits(model, batches), model.config._attn_implementation
+    before = predict_logits(model, batches)
     with pytest.raises(KeyError), disable_heads(model, all_heads(model)):
         raise KeyError
     np.testing.assert_array_equal(predict_logits(model, batches), before)
-    assert model.config._attn_implementation == implementation
-    assert not model.base_model._forward_pre_hooks and not model.base_model._forward_hooks
+    assert is_as_before(model)
 
 
 def test_contexts_add_up(model, batches):
@@ -65,12 +70,6 @@ def test_contexts_add_up(model, batches):
             np.testing.assert_array_equal(predict_logits(model, batches), both)
         np.testing.assert_array_equal(predict_logits(model, batches), outer)
     assert abs(both - outer).max() > 1e-5
-
-
-def is_as_before(model):
-    """No hooks are left, and the attention is the one of the configuration."""
-    hooks = model.base_model._forward_pre_hooks, model.base_model._forward_hooks
-    return not any(hooks) and model.config._attn_implementation == "eager"
 
 
 def test_other_threads_use_the_model_as_it_is(model, batches):
@@ -224,7 +223,7 @@ def test_wrong_heads_are_refused(model, batches, heads, error, message):
         pytest.fail("entered")
 
 
-def test_heads_are_integers_of_any_kind(model, batches):
+def test_heads_are_integers_of_any_kind_and_none_leave_the_model_whole(model, batches):
     chosen = np.zeros((3, 4), dtype=bool)
     chosen[0, 1] = chosen[2, 3] = True
     expected = logits_without(model, batches, [(0, 1), (2, 3)])
@@ -232,12 +231,8 @@ def test_heads_are_integers_of_any_kind(model, batches):
     for heads in (np.argwhere(chosen), torch.from_numpy(chosen).nonzero(), generator):
         with disable_heads(model, heads):
             np.testing.assert_array_equal(predict_logits(model, batches), expected)
-
-
-def test_without_no_head_is_the_whole_model(model, batches):
-    whole = predict_logits(model, batches)
-    for none in ([], np.empty((0, 2), dtype=int)):
-        np.testing.assert_array_equal(logits_without(model, batches, none), whole)
+    whole = logits_without(model, batches, np.empty((0, 2), dtype=int))
+    np.testing.assert_array_equal(whole, predict_logits(model, batches))
 
 
 @pytest.mark.parametrize("tokens_at_once", [1, 300])
@@ -280,10 +275,9 @@ def test_the_sweep_is_that_of_the_inputs_as_they_are(model, batches, change, cap
     if change is with_segments_in_some:  # in some batches, of inputs of one length
         batches = [Batch(batches[-1].example(0).inputs, [at]) for at in range(4)]
     given = [Batch(change(model, one.inputs, at), one.index) for at, one in enumerate(batches)]
-    order = np.argsort([index for one in given for index in one.index])
     with torch.inference_mode():
         plain, usual = (
-            np.concatenate([model(**one.inputs).logits.double().numpy() for one in several])[order]
+            in_order([model(**one.inputs).logits.double() for one in several], several)
             for several in (given, batches)
         )
     assert abs(plain - usual).max() > 1e-3
@@ -312,16 +306,6 @@ def test_the_fast_way_is_compared_with_the_plain_one_on_inputs_with_padding(mode
     assert "not known to the fast sweep" in capsys.readouterr().err
 
 
-def test_zero_equals_a_head_without_output_weights(model, batches):
-    other = copy.deepcopy(model)
-    with torch.no_grad():
-        projections(other)[1].weight[:, 16:24] = 0
-    found = sweep(model, batches, "zero")
-    np.testing.assert_allclose(
-        found.heads[1, 2], predict_logits(other, batches), atol=forward_tolerance(model, ways=4)
-    )
-
-
 def test_mean_is_the_mean_over_real_tokens(model, batches):
     seen = []
     hook = projections(model)[0].register_forward_pre_hook(lambda _, given: seen.append(given[0]))
@@ -335,9 +319,7 @@ def test_mean_is_the_mean_over_real_tokens(model, batches):
 def test_non_finite_outputs_are_refused(model, batches):
     broken = copy.deepcopy(model)
     with torch.no_grad():
-        [module for module in broken.modules() if hasattr(module, "query")][1].value.bias.fill_(
-            torch.inf
-        )
+        broken.bert.encoder.layer[1].attention.self.value.bias.fill_(torch.inf)
     with pytest.raises(FloatingPointError, match="NaN or infinite"):
         sweep(broken, batches)
 
@@ -382,36 +364,38 @@ def warm(module, query, key, value, mask, scaling=1.0, **_):
     return (weights @ value).transpose(1, 2).contiguous(), weights
 
 
-@pytest.mark.parametrize("call", ["maps", "heads", "sweep"])
-def test_attention_of_ones_own_is_refused_by_its_name(model, batches, call):
+def test_attention_of_ones_own_is_refused_by_its_name(model, batches):
     transformers.AttentionInterface.register("warm", warm)
     transformers.AttentionMaskInterface.register("warm", eager_mask)
     own = copy.deepcopy(model)
     own.set_attn_implementation("warm")
     before = predict_logits(own, batches)
-    calls = {
-        "maps": lambda: attention_maps(own, batches[0]),
-        "heads": lambda: disable_heads(own, [(0, 0)]).__enter__(),
-        "sweep": lambda: sweep(own, batches),
-    }
-    with pytest.raises(ValueError, match="computes its attention by 'warm', of which nothing is"):
-        calls[call]()
+    for call in (
+        lambda: attention_maps(own, batches[0]),
+        lambda: disable_heads(own, [(0, 0)]).__enter__(),
+        lambda: sweep(own, batches),
+    ):
+        with pytest.raises(ValueError, match="computes its attention by 'warm', of which nothing"):
+            call()
     np.testing.assert_array_equal(predict_logits(own, batches), before)
     for known in ("eager", "sdpa", "flex_attention", "owner/kernel", "paged|sdpa"):
         assert _SOFTMAX.fullmatch(known)
 
 
-@pytest.mark.parametrize("sizes", [{}, {"intra_bottleneck_size": 8, "true_hidden_size": 8}])
-def test_zero_is_zero_whatever_the_size_of_a_head(sizes, batches):
+SMALLER = {"intra_bottleneck_size": 8, "true_hidden_size": 8, "embedding_size": 16}
+
+
+@pytest.mark.parametrize(("kind", "sizes"), [("Bert", {}), ("MobileBert", SMALLER)])
+def test_zero_is_zero_whatever_the_size_of_a_head(kind, sizes, batches):
     """MobileBERT's heads are smaller than its hidden size and their number say."""
-    sizes |= {"hidden_size": 32, "embedding_size": 16, "num_hidden_layers": 2}
-    config = transformers.MobileBertConfig(**sizes, num_attention_heads=4, intermediate_size=32)
+    kind = getattr(transformers, f"{kind}ForSequenceClassification")
+    sizes = sizes | {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
     torch.manual_seed(0)
-    own = transformers.MobileBertForSequenceClassification(config).eval()
+    own = kind(kind.config_class(**sizes, intermediate_size=32)).eval()
     for parameter in own.parameters():
         torch.nn.init.normal_(parameter, std=0.25)
     swept, expected = sweep(own, batches, "zero"), copy.deepcopy(own)
-    linear = expected.mobilebert.encoder.layer[1].attention.output.dense
+    linear = projections(expected)[1]
     size = linear.in_features // 4
     with torch.no_grad():
         linear.weight[:, size : 2 * size] = 0  # head (1, 1)

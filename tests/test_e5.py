@@ -16,12 +16,10 @@ from bertology_utils import (
     load_classifier,
     load_encoder,
     load_tokenizer,
-    sweep,
 )
 from bertology_utils.annotation import sentences_of
 from bertology_utils.dependencies import inputs_of
 from bertology_utils.glue import EMBEDDED, TASKS, read_table
-from bertology_utils.sweeps import reference_sweep
 
 PAIR = ("The plot is thin.", "The actors save it, mostly.")
 
@@ -56,9 +54,8 @@ def test_weights_are_those_of_the_file_block_by_block(folder):
         begin = place + (12 + block) * 18
         (scale,) = struct.unpack_from("<e", raw, begin)
         halves = raw[begin + 2 : begin + 18]
-        row += [scale * ((one & 15) - 8) for one in halves] + [
-            scale * ((one >> 4) - 8) for one in halves
-        ]
+        row += [scale * ((one & 15) - 8) for one in halves]
+        row += [scale * ((one >> 4) - 8) for one in halves]
     weight = load_encoder("e5").encoder.layer[4].intermediate.dense.weight[1]
     torch.testing.assert_close(weight.detach(), torch.tensor(row), rtol=0, atol=1e-7)
 
@@ -74,12 +71,10 @@ def test_the_kept_pieces_segment_english_as_all_pieces_do():
     assert segmented_otherwise(rows) == []
     # A second text, which had no part in the choice of pieces: prose without markup.
     pages = [*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
-    prose = " ".join(
-        re.sub(r"<!--.*?-->|`[^`]*`|\]\([^)]*\)", " ", page.read_text()) for page in pages
-    )
-    sentences = [
-        one for one in re.split(r"(?<=[.?!]) ", prose) if not re.search(r"[|<>#*_{}=/]", one)
-    ]
+    no_prose = r"<!--.*?-->|`[^`]*`|\]\([^)]*\)"
+    prose = " ".join(re.sub(no_prose, " ", page.read_text()) for page in pages)
+    sentences = re.split(r"(?<=[.?!]) ", prose)
+    sentences = [one for one in sentences if not re.search(r"[|<>#*_{}=/]", one)]
     assert len(sentences) > 100
     assert len(segmented_otherwise(sentences)) <= 0.05 * len(sentences)
 
@@ -112,28 +107,6 @@ def test_it_rests_on_cls_in_early_layers_and_on_sep_in_late_ones():
             shares[layer] += [mean[0] / 20, mean[ends].sum() / 20]
     assert (shares[1:5, 0] > 0.35).all() and (shares[1:5, 1] < 0.2).all()
     assert (shares[5:10, 1] > 0.35).all() and (shares[5:10, 0] < 0.25).all()
-
-
-def test_its_maps_are_those_of_eager_attention():
-    model, tokenizer = load_encoder("e5"), load_tokenizer("e5")
-    (batch,) = batches_of(texts(3), tokenizer)
-    with torch.inference_mode():
-        expected = model(**batch.inputs, output_attentions=True).attentions
-    for ours, theirs in zip(attention_maps(model, batch), expected, strict=True):
-        real = batch.mask[:, None, :, None].expand_as(ours)
-        torch.testing.assert_close(ours[real], theirs[real], rtol=0, atol=1e-5)
-
-
-def test_the_fast_sweep_is_one_pass_for_each_head():
-    model = load_classifier("e5", "mrpc", seed=3)
-    model.base_model.encoder.layer = model.base_model.encoder.layer[:3]
-    model.config.num_hidden_layers = 3
-    model.eval()
-    batches = batches_of(texts(4), load_tokenizer("e5"))
-    fast, plain = sweep(model, batches), reference_sweep(model, batches)
-    np.testing.assert_allclose(fast.heads, plain.heads, atol=1e-4)
-    np.testing.assert_allclose(fast.layers, plain.layers, atol=1e-4)
-    assert np.abs(fast.heads - fast.baseline).max() > 1e-3
 
 
 def test_a_pooler_is_drawn_by_the_seed_since_the_encoder_has_none():

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 from conftest import make_rows
-from plain import score
 
 from bertology_utils import cache, finetune, models, settings
 from bertology_utils.batches import make_batches, tokenize
@@ -25,12 +24,9 @@ KIND = "classifiers"
 
 
 def training(tiny_bert, task="sst2", rows=None, **changes):
-    task = TASKS[task]
-    values = {"source": parse_model(str(tiny_bert)), "recipe": RECIPE, "seed": 1} | changes
-    values["on_cpu"] = "float32"
-    return finetune.Training(
-        task=task, rows=rows if rows is not None else make_rows(task), **values
-    )
+    values = {"source": parse_model(str(tiny_bert)), "recipe": RECIPE, "on_cpu": "float32"}
+    rows = make_rows(TASKS[task]) if rows is None else rows
+    return finetune.Training(TASKS[task], rows=rows, **values | changes)
 
 
 def trained(job):
@@ -56,9 +52,10 @@ def test_learns_what_the_first_word_gives_away(tiny_bert, task):
     rows = make_rows(job.task, 120, seed=9)
     logits = predict_logits(model, make_batches(tokenize(rows, job.task, tokenizer, 32), tokenizer))
     labels = np.array(rows["label"][:])
-    answers = logits[:, 0] if task == "stsb" else logits.argmax(axis=-1)
-    found, *_ = score(job.task, answers, labels).values()
-    assert found > (0.5 if task == "stsb" else 0.8)
+    if task == "stsb":
+        assert np.corrcoef(logits[:, 0], labels)[0, 1] > 0.5
+    else:
+        assert (logits.argmax(axis=1) == labels).mean() > 0.8
 
 
 def test_same_seed_same_weights_other_seed_others(tiny_bert, monkeypatch, tmp_path):

@@ -8,6 +8,7 @@ import pytest
 from hub_server import BERT, REVISION, LocalHub, glue_repository_of, told
 
 from bertology_utils.common import BERT_BASE, HUB_GLUE, HUB_REVISIONS, hub_errors
+from bertology_utils.glue import TASKS
 
 
 def pair(at, label):
@@ -16,9 +17,7 @@ def pair(at, label):
 
 ROWS = {"train": [pair(at, at % 2) for at in range(6)]}
 ROWS |= {"validation": [pair(6, 1)], "test": [pair(7, 0)]}
-MRPC = glue_repository_of(
-    {"mrpc": (("sentence1", "sentence2"), ("not_equivalent", "equivalent"), ROWS)}
-)
+MRPC = glue_repository_of(TASKS["mrpc"], ROWS)
 REPOSITORIES = {
     f"datasets/{HUB_GLUE}": (HUB_REVISIONS[HUB_GLUE], MRPC),
     BERT_BASE: (HUB_REVISIONS[BERT_BASE], BERT),

@@ -28,9 +28,8 @@ def test_every_measurement_is_the_same_on_another_device(tmp_path):
         assert run.wait(timeout=1800) == 0, (tmp_path / device / "output").read_text()[-3000:]
     (here,), (there,) = ((tmp_path / device).glob("small-*") for device in runs)
     files = sorted(path.relative_to(here) for path in here.rglob("*.nc"))
-    assert len(files) > 25 and files == sorted(
-        one.relative_to(there) for one in there.rglob("*.nc")
-    )
+    assert len(files) > 25
+    assert files == sorted(path.relative_to(there) for path in there.rglob("*.nc"))
     for file in files:
         one, other = (xr.load_dataset(folder / file, engine="h5netcdf") for folder in (here, there))
         for name, values in one.items():
@@ -40,30 +39,24 @@ def test_every_measurement_is_the_same_on_another_device(tmp_path):
                 assert (values != other[name]).mean() < 0.02, (file, name)
 
 
-ONE, THERE = "all tensors have to be on second:0", "torch.ones(2, device='second')"
 REFUSED = {
-    f"{THERE} + torch.ones(2)": ONE,
-    "torch.ones(2, 2)[torch.tensor([0, 1]).to('second')]": ONE,
-    f"{THERE}.numpy()": "numpy",
+    "torch.ones(2, device='second') + torch.ones(2)": "all tensors have to be on second:0",
+    "torch.ones(2, 2)[torch.tensor([0, 1]).to('second')]": "all tensors have to be on second:0",
+    "torch.ones(2, device='second').numpy()": "numpy",
     "torch.randn(2, device='second', generator=torch.Generator())": "a generator of second is",
 }
 
 
-def test_the_second_device_computes_what_the_cpu_computes_and_refuses_what_a_gpu_refuses():
+def test_the_second_device_refuses_what_a_gpu_refuses():
     done = python(f"""
-import second_device, torch
+import pytest, second_device, torch
 second_device.register()
-x = torch.arange(6.).reshape(2, 3); y = x.to("second")
-assert y.device.type == "second" and torch.equal((y @ y.T).cpu(), x @ x.T)
-y[:, 1] = 7; assert y.sum(dim=1).tolist() == [9, 15] and x[0, 1] == 1
-assert torch.ones(2, 2, device="second")[torch.tensor([1])].shape == (1, 2)
+y = torch.arange(6.).reshape(2, 3).to("second")
+y[:, 1] = 7
+assert y.device.type == "second" and y.sum(dim=1).tolist() == [9, 15]
 for code, problem in {REFUSED}.items():
-    try:
+    with pytest.raises((RuntimeError, TypeError), match=problem):
         eval(code)
-    except Exception as error:
-        assert problem in str(error), (code, error)
-    else:
-        raise AssertionError(code)
 """)
     assert done.returncode == 0, done.stderr
 
@@ -111,8 +104,6 @@ def test_the_cpu_can_be_asked_for_where_there_is_a_gpu(monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setenv(common.DEVICE_VARIABLE, "cpu")
     assert common.device() == torch.device("cpu")
-    for has_it, number_format in ((True, "bf16"), (False, "float32")):
-        monkeypatch.setattr(
-            "torch.cpu.get_capabilities", lambda has_it=has_it: {"avx512_bf16": has_it}
-        )
+    for has_it, number_format in (({"avx512_bf16": True}, "bf16"), ({}, "float32")):
+        monkeypatch.setattr("torch.cpu.get_capabilities", lambda has_it=has_it: has_it)
         assert common.precision("bf16") == number_format and common.precision() == "float32"
