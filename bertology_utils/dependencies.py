@@ -19,7 +19,7 @@ import xarray as xr
 from .annotation import UPOS, Treebank, read, too_few_arcs
 from .attention import observe
 from .batches import Batch, batches_of
-from .common import head_name, listed
+from .common import head_name, listed, note
 from .stats import corrected_p
 from .words import LONGEST, NOUNS, TOO_LONG, AnnotatedInput, PlacedSentence, place_sentences
 
@@ -239,8 +239,8 @@ def head_dependencies(
         sentences; that distance in words, and that rule; and the p of the head beating either,
         corrected over all heads.
         ``attrs["left out"]`` says by reason how many sentences, or arcs, are not measured. Without
-        parts of speech as of Universal Dependencies a rule's columns are NaN, and ``attrs["rules"]``
-        says why.
+        parts of speech as of Universal Dependencies a rule's columns are NaN, which is said, and
+        ``attrs["rules"]`` says why.
 
     Raises:
         FileNotFoundError, ValueError: no such file, or it is not CoNLL-U; a relation that too few
@@ -275,6 +275,7 @@ def head_dependencies(
     if why := bank.lacks_tags:
         table[[name for name in table if "rule" in name]] = np.nan
         table.attrs["rules"] = f"not testable: {why}"
+        note(f"rules are {table.attrs['rules']}")
     return table
 
 

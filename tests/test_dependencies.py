@@ -271,7 +271,9 @@ def test_heads_of_any_encoder_on_any_treebank_in_one_call(tiny_bert, tmp_path):
 
 
 @pytest.mark.parametrize("tags", [{"NOUN": "_"}, {"NOUN": "NN", "DET": "DT"}, {"VERB": "Verb"}])
-def test_rules_are_not_testable_without_parts_of_speech_and_heads_are(tiny_bert, tmp_path, tags):
+def test_rules_are_not_testable_without_parts_of_speech_and_heads_are(
+    tiny_bert, tmp_path, tags, capsys
+):
     with_tags, without = (
         head_dependencies(*loaded(tiny_bert), treebank(tmp_path, 80, **of)) for of in ({}, tags)
     )
@@ -280,6 +282,7 @@ def test_rules_are_not_testable_without_parts_of_speech_and_heads_are(tiny_bert,
     assert without.drop(columns=rules).equals(with_tags.drop(columns=rules))
     assert "rules" not in with_tags.attrs
     assert without.attrs["rules"].startswith("not testable: the column UPOS of my.conllu has")
+    assert f"rules are {without.attrs['rules']}" in capsys.readouterr().err
 
 
 def test_arcs_inside_a_written_word_are_counted_as_left_out(tiny_bert, tmp_path):
