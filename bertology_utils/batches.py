@@ -396,7 +396,8 @@ def _check_batch(model: PreTrainedModel, batch: Batch) -> None:
 def in_order(values: Iterable[torch.Tensor | np.ndarray], batches: Iterable[Batch]) -> np.ndarray:
     """Values of batches, one array or tensor for each with its examples first, joined in the order of the examples."""
     order = np.argsort([index for batch in batches for index in batch.index])
-    return np.concatenate([torch.as_tensor(part).detach().cpu().numpy() for part in values])[order]
+    parts = [one.detach().cpu() if isinstance(one, torch.Tensor) else one for one in values]
+    return np.concatenate(parts)[order]
 
 
 def received(maps: torch.Tensor, batch: Batch) -> torch.Tensor:
