@@ -368,7 +368,7 @@ function point(row, column) {
 
 function build() {
   const { layers, heads } = about
-  state.text = [about.examples[0]].flat()[0]
+  form.text.value = state.text = [about.examples[0]].flat()[0]
   const [begins, ends, unknown] = about.special
   $("trained").textContent = about.trained ?? ""
   $("about").textContent = `The model: ${about.name}, ${layers} layers of ${heads} heads. `
