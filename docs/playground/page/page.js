@@ -91,7 +91,8 @@ async function turn() {
   if (isLoaded() && now?.wanted !== wanted) {
     const next = isNew ? { key, ...tokensOf(text, pair) } : input
     const found = await outputs(next, state.off, ["weights", "norms", "answer"])
-    const all = isNew ? (await outputs(next, new Set(), ["answer"])).answer : whole
+    let all = isNew ? found.answer : whole
+    if (isNew && state.off.size) ({ answer: all } = await outputs(next, new Set(), ["answer"]))
     ;[input, whole, now] = [next, all, { ...found, wanted }] // together, as draw() wants them
   }
   if (isTried()) suggested = largest(effects)
@@ -288,7 +289,10 @@ function drawAnswer() {
   $("disabled").textContent = off ? `${off} of ${count()} heads disabled${later}` : ""
 }
 
-const drawVerdict = () => $("verdict").replaceChildren(...verdict())
+function drawVerdict() {
+  $("answer").ariaBusy = !isTried() && !stopped // a screen reader says the end, not every step
+  $("verdict").replaceChildren(...verdict())
+}
 
 // Which head matters most: tried in the background, with a button that stops it.
 function verdict() {
