@@ -283,7 +283,7 @@ function drawAnswer() {
   const odd = `The model does not know ${unknown} of the ${input.tokens.length} tokens`
     + ` (${about.special[2]}), so this answer means little.`
   if (!rows.length) rows.push(make("p", { className: "soft" }, none))
-  if (unknown) rows.push(make("strong", { className: "soft" }, odd))
+  if (unknown) rows.push(make("strong", {}, odd))
   $("said").replaceChildren(...rows)
   const later = isLoaded() ? "" : ", as soon as the model is loaded"
   $("disabled").textContent = off ? `${off} of ${count()} heads disabled${later}` : ""
@@ -332,7 +332,7 @@ function drawMap() {
   const { row, column } = cursor
   $("map").style = `--size:${size}; --widest:${widest}; --row:${row}; --column:${column}`
   paint(map, head)
-  const step = Math.ceil((10 * size) / map.clientWidth) // tokens for which there is room
+  const step = Math.ceil((12 * size) / map.clientWidth) // tokens for which there is room
   const labels = ["row", "column"].flatMap((axis) => tokens.map((token, at) => {
     const isChosen = at === cursor[axis], className = isChosen ? `${axis} chosen` : axis
     const hidden = !isChosen && at % step > 0
