@@ -2,7 +2,6 @@
 
 import contextlib
 from html.parser import HTMLParser
-from urllib.parse import urlsplit
 
 TAGS = "a script link img iframe source object embed video audio".split()
 
@@ -21,11 +20,6 @@ class Links(HTMLParser):
         address = values.get("href") or values.get("src") or values.get("data")
         if address and tag in TAGS:
             (self.links if tag == "a" else self.fetched).append(address)
-
-
-def outside(text):
-    """What a page would fetch from elsewhere."""
-    return [address for address in Links(text).fetched if urlsplit(address).netloc]
 
 
 @contextlib.contextmanager

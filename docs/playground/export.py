@@ -263,24 +263,17 @@ def farthest(session: Any, model: Any, tokenizer: Any, texts: Sequence[Any]) -> 
     return largest
 
 
-def first_of(session: Any, model: Any, tokenizer: Any, text: Any, target: Path) -> dict[str, Any]:
-    """What the page shows before its model is there: the first example, with all heads and without each.
-
-    Its maps, by weight and then by norm, go into first.bin as 16-bit integers, 65,535 for 1.
-    """
+def first_of(session: Any, model: Any, tokenizer: Any, text: Any) -> dict[str, Any]:
+    """What the page shows before its model is there: the first example, with all heads and without each."""
     (batch,) = batches_of([text], tokenizer, max_length=MAX_TOKENS)
-    count, shape = model.config.num_hidden_layers, model.config.num_attention_heads
-    each = np.eye(count * shape).reshape(-1, count, shape)
-    whole = answers_of(session, batch, 0 * each[:1], "uniform")
-    maps = np.stack([whole["weights"], whole["norms"]])
-    write_atomically(target / "first.bin", np.round(maps * 65535).astype("<u2").tobytes())
     ids = batch.inputs["input_ids"][0].tolist()
-    first: dict[str, Any] = {"ids": ids, "tokens": tokenizer.convert_ids_to_tokens(ids)}
-    if model.base_model is not model:
-        parts = [answers_of(session, batch, one[None], "uniform")["answer"] for one in each]
-        first["answer"] = whole["answer"][0].tolist()
-        first["without"] = np.concatenate(parts).round(4).tolist()
-    return first
+    shape = model.config.num_hidden_layers, model.config.num_attention_heads
+    each = np.eye(np.prod(shape)).reshape(-1, 1, *shape)
+    whole = answers_of(session, batch, 0 * each[0], "uniform")
+    first = {name: one.ravel() for name, one in whole.items()}
+    first["without"] = [answers_of(session, batch, one, "uniform")["answer"][0] for one in each]
+    rounded = {name: np.round(one, 4).tolist() for name, one in first.items()}
+    return {"ids": ids, "tokens": tokenizer.convert_ids_to_tokens(ids), **rounded}
 
 
 def rules_of(tokenizer: Any) -> str:
@@ -304,13 +297,8 @@ def rules_of(tokenizer: Any) -> str:
     return rules.to_str()
 
 
-def export(
-    model: Any,
-    tokenizer: Any,
-    target: Path,
-    first: Any = EXAMPLES[0],
-) -> dict[str, Any]:
-    """Write model.onnx, tokenizer.json and first.bin into a folder; returns what the page has to know of the model.
+def export(model: Any, tokenizer: Any, target: Path, first: Any = EXAMPLES[0]) -> dict[str, Any]:
+    """Write model.onnx and tokenizer.json into a folder; returns what the page has to know of the model.
 
     Args:
         model, tokenizer: see :func:`load`.
@@ -325,11 +313,11 @@ def export(
     content = traced(model, inputs_of(tokenizer), longest)
     pack(content)
     write_atomically(path, content.SerializeToString())
-    print(f"{path.stat().st_size / 1e6:.0f} MB, which every reader loads", flush=True)
     session = opened(path)
     if (largest := farthest(session, model, tokenizer, ["a", first, *EXAMPLES[1:]])) > FARTHEST:
         raise ValueError(f"what was exported differs by {largest:.1e} from PyTorch")
-    print(f"{largest:.1e} from PyTorch at most", flush=True)
+    megabytes = path.stat().st_size / 1e6
+    print(f"{megabytes:.0f} MB; {largest:.1e} from PyTorch at most", flush=True)
     write_atomically(target / "tokenizer.json", rules_of(tokenizer).encode())
     classes = config.num_labels if model.base_model is not model and config.num_labels > 1 else 0
     return {
@@ -342,5 +330,5 @@ def export(
         "unknown": tokenizer.unk_token_id,
         "texts": inputs_of(tokenizer),
         "bytes": path.stat().st_size,
-        "first": first_of(session, model, tokenizer, first, target),
+        "first": first_of(session, model, tokenizer, first),
     }

@@ -60,26 +60,23 @@ class Measure(NamedTuple):
 
 def costs(study: Study) -> Parts:
     """Loss added without each head, by task."""
-    added = {}
-    for task, one in study.measure(without_each_head).items():
+
+    def added(one: xr.Dataset) -> xr.DataArray:
         whole = one.loss.astype(float)
-        added[task] = 100 * (one.loss_without - whole) / whole.mean("example")
-    yield from by_task(added)
+        return 100 * (one.loss_without - whole) / whole.mean("example")
+
+    return by_task(study.measure(without_each_head), added)
 
 
 def gains(study: Study) -> Parts:
     """Gain in score without each head, by task."""
     without = study.measure(without_each_head)
-    yield from by_task(
-        {task: stats.score(one, "_without") - stats.score(one) for task, one in without.items()}
-    )
+    return by_task(without, lambda one: stats.score(one, "_without") - stats.score(one))
 
 
 def twins(study: Study) -> Parts:
     """Attention to the same word in the other sentence, by task."""
-    yield from by_task(
-        {task: 100 * one.excess.astype(float) for task, one in study.measure(shared_words).items()}
-    )
+    return by_task(study.measure(shared_words), lambda one: 100 * one.excess.astype(float))
 
 
 def changes(study: Study) -> Parts:
@@ -150,10 +147,10 @@ def patterns(study: Study) -> Parts:
             yield f"{pattern}, {state}", 100 * sum(shares) / len(shares)
 
 
-def by_task(values: dict[str, xr.DataArray]) -> Parts:
-    """Means over runs and rows with their intervals."""
-    estimates = stats.estimate(values)
-    for task in values:
+def by_task(several: dict[str, xr.Dataset], value: Callable[[xr.Dataset], xr.DataArray]) -> Parts:
+    """Means of a value over runs and rows with their intervals."""
+    estimates = stats.estimate({task: value(one) for task, one in several.items()})
+    for task in several:
         yield task, estimates[["value", "low", "high"]].sel(task=task)
 
 

@@ -1,50 +1,59 @@
-// The page: its state stands in the address, update() computes what the state asks for, and draw() shows it.
+// The page: its state stands in the address, update() computes what it asks for, draw() shows it.
 import { about, isLoaded, load, open, run, tokensOf } from "./model.js"
-import { drawCard, measured, openMeasured, round } from "./measured.js"
+import { cardOf, make, measured, openMeasured, round } from "./measured.js"
 
 const EXPLAINED = {
-  weights: "Weights: how much each token (row) attends to each token (column). A vertical line is a token to which all others attend; a diagonal, attention to neighbours.",
-  norms: "Norms: each weight times the length of the vector that it carries, as a share of the row. Much attention to a short vector contributes little.",
+  weights: "Weights: how much each token (row) attends to each token (column). A vertical line is a"
+    + " token to which all others attend; a diagonal, attention to neighbours.",
+  norms: "Norms: each weight times the length of the vector that it carries, as a share of the row."
+    + " Much attention to a short vector contributes little.",
   effects: "Effects: how the answer changes if this head alone is disabled.",
-}
-const CHOICES = { view: [...Object.keys(EXPLAINED), "measured"], ablation: ["uniform", "zero"] }
-const RAMPS = { // in the light and in the dark
-  shares: ["#f1f7f4 #aedcc4 #40a7ac #345f9a #3c3368 #0b0405", "#20262d #3c3368 #345f9a #40a7ac #aedcc4 #f6fff9"],
-  signed: ["#1f4e8c #8fb0d8 #f4f5f6 #dc9c94 #a8322a", "#7db1f2 #2f5587 #262c34 #8a3f38 #f08b7e"],
 }
 const MATTERS = 0.01 // a head that changes a probability by less does not matter
 const WIDEST = 0.5 // the change of a probability with the darkest colour, on whatever sentence
 const TOKENS_AT_ONCE = 200 // in a run of a sweep, so that another change need not wait long
+const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
 const $ = (id) => document.getElementById(id)
-const make = (tag, parts = {}, ...inside) => { const one = Object.assign(document.createElement(tag), parts); one.append(...inside); return one }
-const state = { text: "", pair: "", off: new Set(), head: null, view: "weights", ablation: "uniform", measure: "" }
-const cursor = { row: 0, column: 0 }, colours = {}
+const form = document.forms[0]
+const map = $("map").firstChild
+const state = { text: "", pair: "", view: "weights", ablation: "uniform", measure: "", head: null }
+state.off = new Set() // disabled heads, counted from 0 through all layers
+const cursor = { row: 0, column: 0 } // of the large map
 let first // the first example, as it comes with the page
-let input, whole, now, effects = [] // tokens; answer with all heads; outputs as the state says; change of the answer by head
-let busy = false, again = false, stopped = false, failed = "", ignored = [], isStep = false, suggested = 0, waiting, frame
+let input, whole, now // tokens; answer with all heads; outputs as the state says
+let effects = [], tried // change of the answer by head; the text and the disabled heads of this
+let busy = false, again = false, stopped = false, failed = "", ignored = "", isStep = false
+let suggested = 0 // the head that is shown until one is chosen
+let colours, waiting // of maps; for the end of typing
 
 const count = () => about.layers * about.heads
-const place = (head) => [Math.floor(head / about.heads) + 1, (head % about.heads) + 1] // layer and head, from 1
-const headsOf = (layer) => Array.from({ length: about.heads }, (_, at) => layer * about.heads + at)
+const place = (head) => [Math.floor(head / about.heads) + 1, (head % about.heads) + 1]
+const nameOf = (head) => place(head).join(".") // in the address
 const title = (head) => `(${place(head).join(", ")})`
-const largest = (list) => list.reduce((best, one, at) => (Math.abs(one) > Math.abs(list[best]) ? at : best), 0)
+const headsOf = (layer) => Array.from({ length: about.heads }, (_, at) => layer * about.heads + at)
+const largest = (list) =>
+  list.reduce((best, one, at) => (Math.abs(one) > Math.abs(list[best]) ? at : best), 0)
 const answered = () => largest(whole) // the label, with all heads
-const told = () => (ignored.length ? `Ignored in the address: ${ignored.join(", ")}. ` : "")
 const shownHead = () => state.head ?? suggested // until one is chosen
 const isTried = () => effects.length === count()
 const mapWay = () => (state.view === "norms" ? "norms" : "weights")
-const valuesOf = (head, way) => now[way].subarray(head * input.ids.length ** 2, (head + 1) * input.ids.length ** 2)
+
+function valuesOf(head, way = mapWay()) {
+  const size = input.ids.length ** 2
+  return now[way].slice(head * size, (head + 1) * size)
+}
 
 // What the state asks for. -------------------------------------------------
 
 function judged(logits) { // probabilities
-  const powers = logits.map((one) => Math.exp(one - Math.max(...logits))), sum = powers.reduce((a, b) => a + b)
-  return powers.map((one) => one / sum)
+  if (!about.labels.length) return []
+  const powers = Array.from(logits, (one) => Math.exp(one))
+  return powers.map((one) => one / powers.reduce((a, b) => a + b))
 }
 
 async function outputs(read, off, wanted) {
-  const { answer, ...maps } = await run(read, [off], state.ablation, wanted)
-  return { ...maps, answer: about.labels.length ? judged(Array.from(answer)) : [] }
+  const found = await run(read, [off], state.ablation, wanted)
+  return { ...found, answer: judged(found.answer) }
 }
 
 // Everything anew after a change; what changes meanwhile is taken up when the present turn is over.
@@ -61,269 +70,299 @@ async function update() {
 }
 
 async function turn() {
-  const [text, pair] = [state.text, state.pair].map((one) => one.trim() && one), key = JSON.stringify([text, pair]), wanted = `${key} ${[...state.off]} ${state.ablation}`
   document.documentElement.dataset.view = state.view // an empty text is still to be filled in
   if (state.view === "measured") {
-    ignored.push(...await openMeasured(state, $("what"), make))
-    suggested = largest(measured(make).values)
-    say(told())
+    const wanted = state.measure
+    if (!await openMeasured(state, form.measure)) ignored += ` measure=${wanted}`
+    suggested = largest(measured().values)
+    say()
     return draw()
   }
-  if (!text) throw new Error(pair ? "The first sentence is empty; write it there." : "Write a sentence to begin with.")
-  if (key !== input?.key && text === about.examples[0] && !pair) begin(key, state.off.size ? "" : wanted)
+  const [text, pair] = [state.text.trim() && state.text, state.pair.trim() && state.pair]
+  if (!text && pair) throw new Error("The first sentence is empty; write it there.")
+  if (!text) throw new Error("Write a sentence to begin with.")
+  const key = JSON.stringify([text, pair]), wanted = `${key} ${[...state.off]} ${state.ablation}`
+  if (wanted !== tried) [tried, effects, stopped] = [wanted, [], false]
+  if (key !== input?.key && text === about.examples[0] && !pair) begin(key, wanted)
   const isNew = key !== input?.key
-  if (isNew && !isLoaded()) throw new Error(failed || "This is read as soon as the model is loaded.")
+  if (isNew && !isLoaded()) {
+    throw new Error(failed || "This is read as soon as the model is loaded.")
+  }
   if (isLoaded() && now?.wanted !== wanted) {
-    const next = isNew ? { key, ...tokensOf(text, pair) } : input, found = await outputs(next, state.off, ["weights", "norms", "answer"])
-    const base = !isNew ? whole : state.off.size ? (await outputs(next, new Set(), ["answer"])).answer : found.answer
-    ;[input, whole, now] = [next, base, { ...found, wanted }] // together: the page may be drawn at any time
+    const next = isNew ? { key, ...tokensOf(text, pair) } : input
+    const found = await outputs(next, state.off, ["weights", "norms", "answer"])
+    let all = isNew ? found.answer : whole
+    if (isNew && state.off.size) ({ answer: all } = await outputs(next, new Set(), ["answer"]))
+    ;[input, whole, now] = [next, all, { ...found, wanted }] // together, as draw() wants them
   }
   if (isTried()) suggested = largest(effects)
-  const cut = input.length > input.ids.length ? `Of ${input.length} tokens ${input.ids.length} are read: the ${pair ? "longer sentence" : "sentence"} is cut at its end. ` : ""
-  say(told() + cut)
+  say(input.length > input.ids.length && `Of ${input.length} tokens ${input.ids.length} are read:`
+    + ` the ${pair ? "longer sentence" : "sentence"} is cut at its end.`)
   draw()
   if (isLoaded() && about.labels.length && !isTried() && !stopped) await sweep()
 }
 
 // The first example, before the model is there: with all heads, and without each of them.
 function begin(key, wanted) {
-  const answer = about.labels.length ? judged(first.answer) : []
-  input = { ...first, key, types: first.ids.map(() => 0) }
-  whole = answer
-  now = { weights: first.weights, norms: first.norms, answer, wanted }
-  if (about.labels.length && !state.off.size && state.ablation === "uniform") effects = first.without.map((one) => judged(one)[answered()] - answer[answered()])
+  whole = judged(first.answer)
+  input = { ...first, key, types: first.ids.map(() => 0), length: first.ids.length }
+  const isAll = !state.off.size
+  now = { ...first, answer: whole, wanted: isAll && wanted }
+  if (!isAll || state.ablation !== "uniform") return
+  effects = first.without.map((one) => judged(one)[answered()] - whole[answered()])
 }
 
-// What disabling each head does to the answer, with those of the state disabled as well; goes on where it was.
+// What disabling each head does to the answer, with those of the state disabled as well.
 async function sweep() {
-  const own = effects, most = Math.max(1, Math.floor(TOKENS_AT_ONCE / input.ids.length)), size = about.labels.length
+  const own = effects, most = Math.max(1, Math.floor(TOKENS_AT_ONCE / input.ids.length))
   while (!isTried()) {
-    const sets = Array.from({ length: Math.min(most, count() - effects.length) }, (_, at) => toggled([effects.length + at]))
-    const answer = Array.from((await run(input, sets, state.ablation, ["answer"])).answer)
-    if (own !== effects || stopped) return // of another state
-    for (const at of sets.keys()) own.push(judged(answer.slice(at * size, (at + 1) * size))[answered()] - now.answer[answered()])
-    drawVerdict()
+    const heads = [...Array(count()).keys()].slice(own.length, own.length + most)
+    const sets = heads.map((head) => toggled([head])), labels = about.labels.length
+    const { answer } = await run(input, sets, state.ablation, ["answer"])
+    for (const at of sets.keys()) {
+      const one = judged(answer.slice(at * labels, (at + 1) * labels))
+      own.push(one[answered()] - now.answer[answered()])
+    }
     if (again) return
+    drawVerdict()
   }
   suggested = largest(effects)
   draw()
 }
 
-// At the cell of the head's map with most weight between different tokens, neither of them the first or last: others say little.
+// At the cell of the head's map with most weight between different tokens, neither of them the
+// first or the last: others say little.
 function aim() {
-  const size = input.ids.length, best = largest(valuesOf(shownHead(), "weights").map((one, at) => {
-    const [row, column] = [Math.floor(at / size), at % size]
+  const size = input.ids.length
+  const best = largest(valuesOf(shownHead(), "weights").map((one, at) => {
+    const row = Math.floor(at / size), column = at % size
     return row && column && row !== column && Math.max(row, column) < size - 1 ? one : 0
   }))
-  Object.assign(cursor, { of: `${shownHead()} ${input.key}`, row: Math.floor(best / size), column: best % size })
+  const of = `${shownHead()} ${input.key}`
+  Object.assign(cursor, { of, row: Math.floor(best / size), column: best % size })
 }
 
 function toggled(heads) {
-  const off = new Set(state.off), all = heads.every((head) => off.has(head))
-  heads.forEach((head) => (all ? off.delete(head) : off.add(head)))
-  return off
+  const all = new Set(heads)
+  return all.isSubsetOf(state.off) ? state.off.difference(all) : state.off.union(all)
 }
 
 // The state in the address, of which what is not understood is left out, and said.
 function write() {
-  const name = (one) => place(one).join("."), kept = { ...state, head: state.head === null ? "" : name(state.head), off: [...state.off].map(name).join(" ") }
-  if (state.view !== "measured") kept.measure = ""
+  const { text, pair, view, ablation } = state, off = [...state.off].map(nameOf).join(" ")
+  const head = state.head === null ? "" : nameOf(state.head)
+  const kept = { text, pair, view, ablation, head, off }
+  if (view === "measured") kept.measure = state.measure
   const hash = `#${new URLSearchParams(Object.entries(kept).filter(([, value]) => value))}`
   history[isStep && hash !== location.hash ? "pushState" : "replaceState"](null, "", hash)
   isStep = false
 }
 
 function fromAddress() {
-  const found = { off: new Set(), head: null, pair: "", view: "weights" }, number = (one) => { // of a head, from 0
-    const [layer, head, ...more] = one.split(".").map(Number)
-    return !more.length && layer >= 1 && layer <= about.layers && head >= 1 && head <= about.heads ? (layer - 1) * about.heads + head - 1 : NaN
+  const names = Array.from({ length: count() }, (_, head) => nameOf(head))
+  const numbers = (value) => value.split(" ").map((name) => names.indexOf(name))
+  const found = { off: new Set(), head: null, pair: "", view: "weights" }
+  const isKnown = {
+    text: () => true,
+    pair: () => !about.single,
+    measure: () => about.measured,
+    view: (value) => [...form.view].some((one) => one.value === value && !one.disabled),
+    ablation: (value) => ["uniform", "zero"].includes(value),
+    off: (value) => !numbers(value).includes(-1),
+    head: (value) => names.includes(value),
   }
-  const possible = { effects: about.labels.length > 0, measured: about.measured, pair: !about.single }
-  ignored = []
+  let unknown = ""
   for (const [name, value] of new URLSearchParams(location.hash.slice(1))) {
-    const heads = ["off", "head"].includes(name) ? value.split(" ").map(number) : []
-    if (heads.length && heads.every(Number.isInteger)) found[name] = name === "off" ? new Set(heads) : heads[0]
-    else if ((["text", "pair", "measure"].includes(name) && (possible[name] ?? true)) || (CHOICES[name]?.includes(value) && (possible[value] ?? true))) found[name] = value
-    else ignored.push(`${name}=${value}`.slice(0, 40))
+    if (Object.hasOwn(isKnown, name) && isKnown[name](value)) found[name] = value
+    else unknown += ` ${name}=${value}`.slice(0, 40)
   }
-  return found
+  if (found.head) found.head = names.indexOf(found.head)
+  if (found.off.length) found.off = new Set(numbers(found.off))
+  return [found, unknown]
 }
 
 // Pictures. ----------------------------------------------------------------
 
 const amount = (value) => `${(value * 100).toFixed(1)} %`
 const points = (value, digits = 1) => round(value * 100, digits)
-const shade = (value) => colours.shares[Math.round(Math.sqrt(value) * 255)] // by the root, so that small ones are seen, too
 
-function isDark() { // as the site's own switch says
-  const chosen = about.home && localStorage.getItem("theme")
-  return chosen === "dark" || (chosen !== "light" && matchMedia("(prefers-color-scheme: dark)").matches)
-}
+// Scales say where from -1 or 0 to 1 a value lies; by the root, so that small ones are seen, too.
+const MAPS = { along: Math.sqrt, ticks: [0, 0.05, 0.25, 0.5, 1], tick: String }
 
-function ramp(stops) { // 256 colours
-  const ends = stops.map((one) => one.match(/\w\w/g).map((part) => parseInt(part, 16)))
-  return Array.from({ length: 256 }, (_, at) => {
-    const along = (at / 255) * (ends.length - 1), low = Math.min(Math.floor(along), ends.length - 2)
-    return ends[low].map((one, part) => Math.round(one + (ends[low + 1][part] - one) * (along - low)))
-  })
-}
-
-function legend(id, { unit, name, ticks } = { unit: mapWay().slice(0, -1), name: "shares", ticks: [0, 0.05, 0.25, 0.5, 1].map((one) => [Math.sqrt(one), one]) }) {
-  const marks = ticks.map(([at, mark]) => make("span", { textContent: mark, style: `left:${at * 100}%` }))
-  const bar = make("i", { style: `background:linear-gradient(to right, ${RAMPS[name][Number(isDark())].split(" ").join(", ")})` })
-  $(id).replaceChildren(make("span", { className: "soft", textContent: unit }), bar, make("div", {}, ...marks))
-}
-
-// What colours the heads instead of their maps: values, what stands on them and is said of them, and a scale that has zero in
-// the middle if they are signed.
+// What colours the heads instead of their maps.
 function numbers() {
-  if (state.view === "measured") {
-    const one = measured(make), there = one.values.filter((value) => value !== null), signed = Math.min(...there) < 0 && Math.max(...there) > 0
-    const reach = Math.max(1e-9, ...there.map(Math.abs)), [low, high] = signed ? [-reach, reach] : [Math.min(...there), Math.max(...there)]
-    const at = (value) => (value - low) / (high - low || 1), ticks = (signed ? [low, 0, high] : [low, high]).map((value) => [at(value), round(value, high < 2 ? 2 : 0)])
-    return { ...one, at, name: signed ? "signed" : "shares", ticks }
-  }
+  if (state.view === "measured") return measured()
   if (state.view !== "effects") return undefined
-  const values = Array.from({ length: count() }, (_, at) => effects[at] ?? null)
-  const texts = values.map((one) => (one === null ? "not tried yet" : points(one))), short = values.map((one) => (one === null ? "" : points(one, 0)))
-  const at = (one) => 0.5 + Math.sign(one) * Math.sqrt(Math.min(1, Math.abs(one) / WIDEST)) / 2
-  const unit = `change of “${about.labels[answered()]}” ${state.off.size ? "if the head is switched" : "without the head"}, in points`
-  return { values, texts, short, unit, at, name: "signed", ticks: [-0.5, -0.1, 0, 0.1, 0.5].map((one) => [at(one), points(one, 0)]) }
+  const condition = state.off.size ? "if the head is switched" : "without the head"
+  return {
+    values: Array.from({ length: count() }, (_, at) => effects[at] ?? null),
+    text: (head) => (head in effects ? points(effects[head]) : "not tried yet"),
+    short: (value) => points(value, 0),
+    unit: `change of “${about.labels[answered()]}” ${condition}, in points`,
+    along: (one) => Math.sign(one) * Math.sqrt(Math.min(1, Math.abs(one) / WIDEST)),
+    ticks: [-0.5, -0.1, 0, 0.1, 0.5],
+    tick: (value) => points(value, 0),
+    said: [EXPLAINED.effects, state.off.size ? " Of a hatched head: how it changes if the head is"
+      + " enabled. All others stay as they are." : ""],
+  }
+}
+
+// Draws a scale; returns a function that gives the colour of a value, as style.css has it.
+function legend(id, { unit, along, ticks, tick }) {
+  const signed = ticks[0] < 0, at = (value) => (signed ? (along(value) + 1) / 2 : along(value))
+  const bar = make("i", { className: signed ? "signed" : "" })
+  const marks = ticks.map((one) => make("span", { style: `left:${at(one) * 100}%` }, tick(one)))
+  $(id).replaceChildren(make("span", { className: "soft" }, unit), bar, make("div", {}, ...marks))
+  const pen = make("canvas", { width: 256, height: 1 }).getContext("2d")
+  const stops = getComputedStyle(bar).backgroundImage.match(/rgb\([^)]*\)/g)
+  pen.fillStyle = pen.createLinearGradient(0, 0, 256, 0)
+  stops.forEach((stop, place) => pen.fillStyle.addColorStop(place / (stops.length - 1), stop))
+  pen.fillRect(0, 0, 256, 1)
+  const { data } = pen.getImageData(0, 0, 256, 1)
+  return (value) => data.subarray(Math.round(at(value) * 255) * 4).subarray(0, 4)
 }
 
 function draw() {
-  const theme = Number(isDark()), root = document.documentElement, shown = numbers()
+  const isMeasured = state.view === "measured", shown = numbers(), way = mapWay()
   $("play").hidden = false
-  root.style.colorScheme = theme ? "dark" : "light"
-  root.dataset.answers = about.labels.length ? "yes" : "no"
-  for (const name of Object.keys(RAMPS)) colours[name] = ramp(RAMPS[name][theme].split(" "))
-  document.querySelector(`[name=view][value=${state.view}]`).checked = true
-  document.querySelector("[name=ablation]").value = state.ablation
-  const hatched = state.view === "effects" && state.off.size ? " Of a hatched head: how it changes if the head is enabled. All others stay as they are." : ""
-  $("explained").replaceChildren(...(shown?.said ?? [EXPLAINED[state.view] + hatched]))
+  const scale = { ...MAPS, unit: way.slice(0, -1) }
+  colours = legend("map-legend", scale)
+  const colourOf = legend("legend", shown ?? scale)
+  $("explained").replaceChildren(...(shown?.said ?? [EXPLAINED[state.view]]))
   $("restore").disabled = !state.off.size
-  const buttons = document.querySelectorAll("#grid .head"), room = Math.max(8, buttons[0].clientWidth)
-  for (const button of buttons) drawHead(button, Number(button.dataset.head), shown, Math.ceil((input?.ids.length ?? 1) / room))
-  document.querySelectorAll("#grid .layer").forEach((one, layer) => Object.assign(one, { disabled: state.view === "measured", ariaPressed: String(headsOf(layer).every((head) => state.off.has(head))) }))
-  legend("legend", shown)
-  legend("map-legend")
-  if (state.view === "measured") drawCard($("card"), shownHead(), make)
-  else {
-    drawAnswer()
-    drawVerdict()
-    drawMap()
-  }
-  const off = state.off.has(shownHead()), way = off ? ": disabled" : `: its ${mapWay()}`
-  $("head-title").textContent = `Head ${title(shownHead())}${state.view === "measured" ? "" : way}`
+  for (const button of $("grid").querySelectorAll(".head")) drawHead(button, shown, colourOf)
+  $("grid").querySelectorAll(".layer").forEach((one, layer) => {
+    one.disabled = isMeasured
+    one.ariaPressed = headsOf(layer).every((head) => state.off.has(head))
+  })
+  const off = state.off.has(shownHead()), rest = off ? ": disabled" : `: its ${way}`
+  $("head-title").textContent = `Head ${title(shownHead())}${isMeasured ? "" : rest}`
   $("switch").textContent = off ? "Enable it" : "Disable it"
+  if (isMeasured) return $("card").replaceChildren(...cardOf(shownHead()))
+  drawAnswer()
+  drawVerdict()
+  drawMap()
 }
 
-// A pixel of a small map shows the largest of a block of so many tokens by so many: shrunk by the browser, single cells would vanish.
-function drawHead(button, head, shown, block) {
-  const [canvas, text] = button.children, isMeasured = state.view === "measured", off = !isMeasured && state.off.has(head), size = input?.ids.length
-  const colour = shown && shown.values[head] !== null && colours[shown.name][Math.round(shown.at(shown.values[head]) * 255)]
-  button.style.background = colour ? `rgb(${colour})` : ""
-  button.style.color = colour ? (colour[0] * 0.3 + colour[1] * 0.6 + colour[2] * 0.1 > 130 ? "#111" : "#fff") : ""
-  text.textContent = shown ? shown.short[head] : ""
+function drawHead(button, shown, colourOf) {
+  const [canvas, text] = button.children, head = Number(button.dataset.head)
+  const off = state.view !== "measured" && state.off.has(head), value = shown?.values[head] ?? null
+  const [red, green, blue] = value === null ? [] : colourOf(value)
+  const isLight = red * 0.3 + green * 0.6 + blue * 0.1 > 130
+  button.style.background = value === null ? "" : `rgb(${red} ${green} ${blue})`
+  button.style.color = isLight ? "#111" : "#fff"
+  text.textContent = value === null ? "" : shown.short(value)
   canvas.hidden = Boolean(shown)
-  if (!shown) {
-    const side = Math.ceil(size / block)
-    Object.assign(canvas, { width: side, height: side })
-    const picture = new ImageData(side, side), most = new Float32Array(side * side)
-    valuesOf(head, mapWay()).forEach((value, at) => {
-      const pixel = Math.floor(at / size / block) * side + Math.floor((at % size) / block)
-      most[pixel] = Math.max(most[pixel], value)
-    })
-    most.forEach((value, pixel) => picture.data.set([...shade(value), 255], pixel * 4))
-    canvas.getContext("2d").putImageData(picture, 0, 0)
-  }
+  if (!shown) paint(canvas, head, Math.ceil(input.ids.length / Math.max(8, button.clientWidth)))
   button.classList.toggle("off", off)
   button.classList.toggle("number", Boolean(shown))
-  button.title = `head ${title(head)}${off ? ", disabled" : ""}${shown ? `: ${shown.texts[head]}, ${shown.unit}` : ""}`
-  Object.assign(button, { tabIndex: head === shownHead() ? 0 : -1, ariaCurrent: String(head === shownHead()), ariaLabel: button.title })
+  button.title = `head ${title(head)}${off ? ", disabled" : ""}`
+  if (shown) button.title += `: ${shown.text(head)}, ${shown.unit}`
+  button.tabIndex = head === shownHead() ? 0 : -1
+  Object.assign(button, { ariaLabel: button.title, ariaCurrent: head === shownHead() })
+}
+
+// A pixel shows the largest of a block of so many tokens by so many: where the browser shrinks a
+// picture itself, single cells vanish.
+function paint(canvas, head, block = 1) {
+  const size = input.ids.length, side = Math.ceil(size / block)
+  const picture = new ImageData(side, side), most = new Float32Array(side * side)
+  valuesOf(head).forEach((value, at) => {
+    const pixel = Math.floor(at / size / block) * side + Math.floor((at % size) / block)
+    most[pixel] = Math.max(most[pixel], value)
+  })
+  most.forEach((value, pixel) => picture.data.set(colours(value), pixel * 4))
+  Object.assign(canvas, { width: side, height: side }).getContext("2d").putImageData(picture, 0, 0)
 }
 
 function drawAnswer() {
-  const unknown = input.ids.filter((one) => one === about.unknown).length
-  const mark = (at) => (state.off.size ? [make("b", { style: `left:${whole[at] * 100}%` })] : [])
-  const bar = (at) => make("div", {}, make("i", { style: `width:${now.answer[at] * 100}%` }), ...mark(at))
-  const rows = now.answer.map((value, at) => make("div", { className: "bar" }, make("span", { textContent: about.labels[at] }), bar(at), make("span", { textContent: amount(value) })))
-  const none = about.labels.length ? "" : "This model has no labels, so there is no answer to change."
-  const odd = unknown ? ` The model does not know ${unknown} of the ${input.tokens.length} tokens (${about.special[2]}), so this answer means little.` : ""
-  $("said").replaceChildren(...rows, ...(none || odd ? [make("p", { className: "soft" }, none, make("strong", { textContent: odd }))] : []))
-  $("disabled").textContent = state.off.size ? `${state.off.size} of ${count()} heads disabled${isLoaded() ? "; marks: with all" : ", as soon as the model is loaded"}` : ""
+  const off = state.off.size, unknown = input.ids.filter((one) => one === about.unknown).length
+  const rows = now.answer.map((value, at) => make("label", {}, make("span", {}, about.labels[at]),
+    make("progress", { value }), `${off ? `${points(whole[at])} → ` : ""}${amount(value)}`))
+  const none = "This model has no labels, so there is no answer to change."
+  const odd = `The model does not know ${unknown} of the ${input.tokens.length} tokens`
+    + ` (${about.special[2]}), so this answer means little.`
+  if (!rows.length) rows.push(make("p", { className: "soft" }, none))
+  if (unknown) rows.push(make("strong", {}, odd))
+  $("said").replaceChildren(...rows)
+  const later = isLoaded() ? "" : ", as soon as the model is loaded"
+  $("disabled").textContent = off ? `${off} of ${count()} heads disabled${later}` : ""
+}
+
+function drawVerdict() {
+  $("answer").ariaBusy = !isTried() && !stopped // a screen reader says the end, not every step
+  $("verdict").replaceChildren(...verdict())
 }
 
 // Which head matters most: tried in the background, with a button that stops it.
-function drawVerdict() {
-  const button = (textContent, onclick) => make("button", { type: "button", textContent, onclick }), verdict = $("verdict")
-  const tries = `${effects.length} of ${count()} heads tried`, go = () => { stopped = false; update() }
-  $("answer").ariaBusy = String(!isTried() && !stopped && isLoaded() && about.labels.length > 0) // a screen reader says the end, not every step
-  if (!about.labels.length || (!isTried() && !isLoaded())) return verdict.replaceChildren()
-  if (stopped && !isTried()) return verdict.replaceChildren(`${tries}. `, button("Go on", go))
-  if (!isTried()) return verdict.replaceChildren(make("progress", { value: effects.length, max: count(), ariaLabel: "Heads tried" }), ` ${tries} `, button("Stop", () => { stopped = true; drawVerdict() }))
-  const best = largest(effects), label = about.labels[answered()], is = now.answer[answered()], then = is + effects[best], without = state.off.has(best) ? "With" : "Without"
-  const turns = now.answer.length === 2 && is > 0.5 !== then > 0.5
+function verdict() {
+  if (!about.labels.length || !(isTried() || isLoaded())) return []
+  const button = (text, onclick) => make("button", { type: "button", onclick }, text)
+  if (!isTried()) {
+    const bar = make("progress", { value: effects.length, max: count(), ariaLabel: "Heads tried" })
+    const go = button(stopped ? "Go on" : "Stop", () => { stopped = !stopped; update() })
+    return [bar, ` ${effects.length} of ${count()} heads tried `, go]
+  }
+  const best = largest(effects), is = now.answer[answered()], then = is + effects[best]
   const many = effects.filter((one) => Math.abs(one) >= MATTERS).length
-  if (!many) return verdict.replaceChildren(`No single head matters here: the most that one changes is ${points(Math.abs(effects[best]))} points.`)
-  const head = button(`head ${title(best)}`, () => change({ head: best }))
-  head.className = "link"
-  verdict.replaceChildren(`${without} `, head, `${state.off.size && without === "Without" ? " as well" : ""}, ${label} ${then > is ? "rises" : "falls"} from ${amount(is)} to ${amount(then)}${turns ? ": the answer turns." : "."} ${many} of ${count()} heads change it by a point or more. `, button(state.off.has(best) ? "Enable it" : "Disable it", () => change({ head: best, off: toggled([best]) })))
+  if (!many) {
+    const most = points(Math.abs(effects[best]))
+    return [`No single head matters here: the most that one changes is ${most} points.`]
+  }
+  const off = state.off.has(best), turns = now.answer.length === 2 && is > 0.5 !== then > 0.5
+  const shown = button(`head ${title(best)}`, () => change({ head: best }))
+  shown.className = "link"
+  return [
+    off ? "With " : "Without ", shown, state.off.size && !off ? " as well, " : ", ",
+    `${about.labels[answered()]} ${then > is ? "rises" : "falls"} from ${amount(is)} to `,
+    `${amount(then)}${turns ? ": the answer turns" : ""}. `,
+    `${many} of ${count()} heads change it by a point or more. `,
+    button(off ? "Enable it" : "Disable it", () => change({ head: best, off: toggled([best]) })),
+  ]
 }
 
+// The map of one head, its tokens on two sides, and a frame around the cell under the cursor.
 function drawMap() {
-  const canvas = $("map"), pen = canvas.getContext("2d"), { tokens } = input, size = tokens.length, style = getComputedStyle(document.body)
-  const font = (chosen, height) => { pen.font = `${chosen ? "bold " : ""}${height}px ${style.fontFamily}` }
-  if (cursor.of !== `${shownHead()} ${input.key}`) aim()
-  for (const axis of ["row", "column"]) cursor[axis] = Math.max(0, Math.min(size - 1, Math.floor(cursor[axis])))
-  font(true, 13)
-  const gutter = Math.min(110, Math.max(...tokens.map((one) => pen.measureText(one).width)) + 10), width = canvas.clientWidth
-  const cell = Math.min(40, (width - gutter - 2) / size), line = cell > 6 ? 1 : 0, height = gutter + cell * size + 2
-  const step = Math.ceil(9 / cell) // where there is no room for all labels, every so many tokens have one, and the cell under the cursor
-  frame = { gutter, cell }
-  Object.assign(canvas, { width: width * devicePixelRatio, height: height * devicePixelRatio }).style.height = `${height}px`
-  pen.scale(devicePixelRatio, devicePixelRatio)
-  valuesOf(shownHead(), mapWay()).forEach((value, at) => {
-    pen.fillStyle = `rgb(${shade(value)})`
-    pen.fillRect(gutter + (at % size) * cell, gutter + Math.floor(at / size) * cell, cell - line, cell - line)
-  })
-  Object.assign(pen, { textBaseline: "middle", fillStyle: style.color, lineWidth: 2, strokeStyle: getComputedStyle($("home").firstChild).color })
-  pen.strokeRect(gutter + cursor.column * cell - 1, gutter + cursor.row * cell - 1, cell + 1, cell + 1)
-  for (const [axis, side, sign] of [["row", "right", 1], ["column", "left", -1]]) {
-    if (sign < 0) pen.rotate(-Math.PI / 2)
-    pen.textAlign = side
-    tokens.forEach((token, at) => {
-      const isChosen = at === cursor[axis], isFree = step === 1 || Math.abs(at - cursor[axis]) * cell > 11
-      font(isChosen, isChosen && step > 1 ? 13 : Math.max(9, Math.min(13, cell)))
-      if (isChosen || (at % step === 0 && isFree)) pen.fillText(token, sign * (gutter - 6), gutter + (at + 0.5) * cell, gutter - 8)
-    })
+  const { tokens } = input, size = tokens.length, head = shownHead()
+  if (cursor.of !== `${head} ${input.key}`) aim()
+  for (const axis of ["row", "column"]) {
+    cursor[axis] = Math.max(0, Math.min(size - 1, Math.floor(cursor[axis])))
   }
-  const [weight, norm] = ["weights", "norms"].map((way) => valuesOf(shownHead(), way)[cursor.row * size + cursor.column].toFixed(4))
-  $("readout").textContent = `From “${tokens[cursor.row]}” (row) to “${tokens[cursor.column]}” (column): weight ${weight}, norm ${norm}`
-  canvas.ariaLabel = `Attention map of head ${title(shownHead())}; arrow keys move from cell to cell`
+  const widest = Math.min(12, Math.max(...tokens.map((one) => one.length)))
+  const { row, column } = cursor
+  $("map").style = `--size:${size}; --widest:${widest}; --row:${row}; --column:${column}`
+  paint(map, head)
+  const step = Math.ceil((12 * size) / map.clientWidth) // tokens for which there is room
+  const labels = ["row", "column"].flatMap((axis) => tokens.map((token, at) => {
+    const isChosen = at === cursor[axis], className = isChosen ? `${axis} chosen` : axis
+    const hidden = !isChosen && at % step > 0
+    return make("span", { className, hidden, style: `--at:${at}` }, token)
+  }))
+  $("map").replaceChildren(map, make("i"), ...labels)
+  $("map").ariaLabel = `Attention map of head ${title(head)}; arrow keys move from cell to cell`
+  const value = (way) => valuesOf(head, way)[row * size + column].toFixed(4)
+  $("readout").textContent = `From “${tokens[row]}” (row) to “${tokens[column]}” (column):`
+    + ` weight ${value("weights")}, norm ${value("norms")}`
 }
 
 // What people do. -----------------------------------------------------------
 
 function say(text, wrong = false) {
-  $("message").textContent = text
-  for (const one of [$("message"), ...document.querySelectorAll(".play")]) one.classList.toggle("wrong", wrong)
+  const unknown = ignored && `Ignored in the address:${ignored}. `
+  $("message").textContent = wrong ? text : unknown + (text || "")
+  for (const one of [$("message"), ...document.querySelectorAll(".play")]) {
+    one.classList.toggle("wrong", wrong)
+  }
 }
 
-function change(changes, unknown = []) {
-  if (["off", "ablation", "text", "pair"].some((name) => name in changes)) {
-    effects = []
-    stopped = false
-  }
-  isStep ||= "view" in changes
+function change(changes, unknown = "") {
+  isStep ||= "view" in changes && changes.view !== state.view
   ignored = unknown
   Object.assign(state, changes)
+  for (const [name, value] of Object.entries(changes)) {
+    if (form.elements[name]) form.elements[name].value = value
+  }
   update()
-}
-
-function fill(changes, unknown) {
-  change(changes, unknown)
-  for (const field of ["text", "pair"]) $(field).value = state[field]
 }
 
 function point(row, column) {
@@ -333,61 +372,85 @@ function point(row, column) {
 
 function build() {
   const { layers, heads } = about
-  const press = (head) => change(head === shownHead() && state.view !== "measured" ? { head, off: toggled([head]) } : { head })
-  const arrows = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
-  state.text = [about.examples[0]].flat()[0]
-  $("about").textContent = `The model: ${about.name}, ${layers} layers of ${heads} heads.`
-  if (about.trained) $("trained").textContent = `It learned from ${about.trained}: of any other text its answer means little, however sure it is.`
-  if (about.typical) $("typical").textContent = about.typical
+  form.text.value = state.text = [about.examples[0]].flat()[0]
   const [begins, ends, unknown] = about.special
-  $("tokens").textContent = `${begins} starts every input (BERT’s [CLS]), and a classifier reads its answer there; ${ends} ends a sentence ([SEP]). “▁” marks the beginning of a word, or “##” the rest of one; ${unknown} is what the model does not know.`
+  $("trained").textContent = about.trained ?? ""
+  $("about").textContent = `The model: ${about.name}, ${layers} layers of ${heads} heads. `
+    + `${begins} starts every input (BERT’s [CLS]), and a classifier reads its answer there; `
+    + `${ends} ends a sentence ([SEP]). “▁” marks the beginning of a word, or “##” the rest of one;`
+    + ` ${unknown} is what the model does not know. ${about.typical ?? ""}`
   $("home").hidden = !about.home
-  $("home").firstChild.href = about.home ?? ""
-  $("measured").hidden = !about.measured
   $("pairs").hidden = Boolean(about.single)
+  const lacking = { effects: !about.labels.length, measured: !about.measured }
+  for (const one of form.view) one.parentElement.hidden = one.disabled = Boolean(lacking[one.value])
+  const theme = about.home && localStorage.getItem("theme") // as the site's own switch says
+  if (["light", "dark"].includes(theme)) document.documentElement.style.colorScheme = theme
+
+  const press = (head) => {
+    const isShown = head === shownHead() && state.view !== "measured"
+    change(isShown ? { head, off: toggled([head]) } : { head })
+  }
+  const button = (parts, ...inside) => make("button", { type: "button", ...parts }, ...inside)
   $("grid").style.setProperty("--heads", heads)
-  $("grid").append(make("span"), ...headsOf(0).map((head) => make("span", { textContent: head + 1 })))
-  for (let layer = 0; layer < layers; layer++) {
-    const own = headsOf(layer), name = `layer ${layer + 1}: disable all its heads`
-    $("grid").append(make("button", { type: "button", className: "layer", textContent: layer + 1, title: name, ariaLabel: name, onclick: () => change({ off: toggled(own) }) }))
+  $("grid").append(make("span"), ...headsOf(0).map((head) => make("span", {}, head + 1)))
+  for (let layer = 0; layer < layers; layer += 1) {
+    const own = headsOf(layer), title = `layer ${layer + 1}: disable all its heads`
+    const onclick = () => change({ off: toggled(own) })
+    $("grid").append(button({ className: "layer", title, ariaLabel: title, onclick }, layer + 1))
     for (const head of own) {
-      const button = make("button", { type: "button", className: "head", onclick: () => press(head) }, make("canvas", { ariaHidden: "true" }), make("span"))
-      button.dataset.head = head
-      $("grid").append(button)
+      const parts = [make("canvas", { ariaHidden: "true" }), make("span")]
+      const one = button({ className: "head", onclick: () => press(head) }, ...parts)
+      one.dataset.head = head
+      $("grid").append(one)
     }
   }
   $("grid").onkeydown = (event) => {
-    const arrow = arrows[event.key], head = Number(event.target.dataset.head)
-    if (!arrow || !(head >= 0)) return
-    document.querySelector(`[data-head="${head + arrow[0] * heads + arrow[1]}"]`)?.focus()
+    const [down, right] = ARROWS[event.key] ?? [], head = Number(event.target.dataset.head)
+    if (down === undefined || !(head >= 0)) return
+    document.querySelector(`[data-head="${head + down * heads + right}"]`)?.focus()
     event.preventDefault()
   }
-  $("map").onpointermove = $("map").onpointerdown = (event) => point((event.offsetY - frame.gutter) / frame.cell, (event.offsetX - frame.gutter) / frame.cell)
   $("map").onkeydown = (event) => {
-    if (!arrows[event.key]) return
-    point(cursor.row + arrows[event.key][0], cursor.column + arrows[event.key][1])
+    const [down, right] = ARROWS[event.key] ?? []
+    if (down === undefined) return
+    point(cursor.row + down, cursor.column + right)
     event.preventDefault()
+  }
+  map.onpointermove = map.onpointerdown = ({ offsetX, offsetY }) => {
+    const cell = map.clientWidth / input.ids.length
+    point(offsetY / cell, offsetX / cell)
   }
   for (const [text, pair = ""] of about.examples.map((one) => [one].flat())) {
-    $("examples").append(make("button", { type: "button", textContent: pair ? `${text} + ${pair}` : text, onclick: () => { isStep = true; fill({ text, pair, off: new Set(), head: null, view: state.view === "measured" ? "weights" : state.view }, []) } }))
+    const onclick = () => {
+      isStep = true
+      change({ text, pair, off: new Set(), head: null })
+    }
+    $("examples").append(button({ onclick }, pair ? `${text} + ${pair}` : text))
   }
-  $("form").oninput = () => { clearTimeout(waiting); waiting = setTimeout(() => change({ text: $("text").value, pair: $("pair").value }), 150) }
-  for (const choice of document.querySelectorAll("[name=view], [name=ablation]")) choice.onchange = () => change({ [choice.name]: choice.value })
-  $("restore").onclick = () => { change({ off: new Set() }); document.querySelector("#grid [tabindex='0']").focus() } // the button goes grey
+  form.oninput = ({ target }) => {
+    clearTimeout(waiting)
+    const wait = target.type === "textarea" ? 150 : 0
+    waiting = setTimeout(() => change(Object.fromEntries(new FormData(form))), wait)
+  }
+  $("restore").onclick = () => {
+    change({ off: new Set() })
+    document.querySelector("#grid [tabindex='0']").focus() // the button goes grey
+  }
   $("switch").onclick = () => press(shownHead())
-  $("what").onchange = () => change({ measure: $("what").value })
-  matchMedia("(prefers-color-scheme: dark)").onchange = onresize = () => !$("play").hidden && draw()
-  onhashchange = () => { const found = fromAddress(); fill(found, ignored) }
+  const redraw = () => $("play").hidden || draw()
+  matchMedia("(prefers-color-scheme: dark)").onchange = onresize = redraw
+  onhashchange = () => change(...fromAddress())
 }
 
 try {
   first = await open()
   build()
   onhashchange()
-  await load((done, all) => {
-    $("progress").value = done / all
-    const how = done < all ? `Loading the model: ${Math.round(done / 1e6)} of ${Math.round(all / 1e6)} MB` : "Unpacking the model …"
-    $("loading").firstChild.textContent = `${how} `
+  await load((loaded, all) => {
+    const share = `${Math.round(loaded / 1e6)} of ${Math.round(all / 1e6)} MB`
+    const [text, bar] = $("loading").children
+    text.textContent = loaded < all ? `Loading the model: ${share}` : "Unpacking the model …"
+    bar.value = loaded / all
   })
   update()
 } catch (error) {
@@ -395,4 +458,7 @@ try {
   say(failed, true)
 }
 $("loading").hidden = true
-globalThis.playground = { state, run, tokensOf, point, idle: () => !busy, isLoaded, outputs: () => ({ ...input, ...now, effects: [...effects] }) } // for tests
+globalThis.playground = { // for tests
+  state, run, tokensOf, point, isLoaded, idle: () => !busy,
+  outputs: () => ({ ...input, ...now, effects: [...effects] }),
+}
