@@ -425,7 +425,17 @@ def test_a_page_in_the_site_shows_what_was_measured(browser, served, model, monk
     assert page.one("[name=text]").is_displayed()
 
 
-def test_a_page_from_the_disk_says_what_it_needs(browser):
+def test_a_browser_without_webassembly_and_a_page_from_the_disk_say_so(browser, address):
+    script = browser.execute_cdp_cmd(
+        "Page.addScriptToEvaluateOnNewDocument", {"source": "delete globalThis.WebAssembly"}
+    )
+    page = Page(browser, address)
+    try:
+        browser.get("about:blank")
+        browser.get(address)
+        page.wait("document.getElementById('message').textContent.includes('no WebAssembly')")
+    finally:
+        browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
     browser.get((playground.HERE / "page" / "index.html").as_uri())
     assert "from a web server only" in browser.find_element("id", "message").text
     browser.get("about:blank")

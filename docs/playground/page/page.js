@@ -443,6 +443,8 @@ function build() {
 }
 
 try {
+  if (!globalThis.WebAssembly || !Set.prototype.union)
+    throw new Error("this browser has no WebAssembly, or is older than 2024; take another one.")
   first = await open()
   build()
   onhashchange()
