@@ -392,7 +392,7 @@ def tree_arcs(
         0.4 + max(_height(a - b) for one in trees for a, b in enumerate(one) if b >= 0) / 2
         for trees in ([gold], found.values())
     )
-    figure, axes = panels(len(found), 8.0, 2.4, columns=1)
+    figure, axes = panels(len(found), 6.0, 1.45, columns=1)
     for ax, (title, links) in zip(axes, found.items(), strict=True):
         for side, own in ((1, gold), (-1, links)):
             for word, other in enumerate(own):
@@ -404,8 +404,8 @@ def tree_arcs(
                     centre, width = (at[word] + at[other]) / 2, abs(at[word] - at[other])
                     ax.add_patch(Arc((centre, side * 0.3), width, _height(word - other), **look))
         for place, text in zip(at, words, strict=True):
-            ax.text(place, 0, text, ha="center", va="center")
-        look = {"color": COLOURS["grey"], "style": "italic", "size": "small", "va": "center"}
+            ax.text(place, 0, text, ha="center", va="center", size=8.5)
+        look = {"color": COLOURS["grey"], "style": "italic", "size": 7.5, "va": "center"}
         for side, name in ((1, above), (-1, title)):
             ax.text(at[0] - 2.5, side * 0.8, name, ha="right", **look)
         ax.set(xlim=(at[0] - 3 - max(map(len, (above, *found))), ends[-1] + 2), ylim=(-below, top))
