@@ -185,7 +185,7 @@ STATEMENTS = (
     Statement(
         "Fine-tuning turns heads to nouns (§4.4; hundredths of the attention)",
         "4",
-        "In another run, a head that turned to nouns gains more on them than on matched words",
+        "In another run, a head that turned to nouns gains more on such words than on matched words",
         "some head always attends more to nouns; matched words have the same place and frequency",
     ),
     Statement(
