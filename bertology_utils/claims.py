@@ -28,11 +28,6 @@ def mark(one: xr.Dataset, least: float = 0.0, sign: int = 1) -> str:
     return FAILS if high < sign * least else UNDECIDED
 
 
-def of_the_paper(row: dict[str, Any]) -> str:
-    """What the paper says of a claim, and whether ✓ is against it; a dash for a claim of ours."""
-    return f"{row['paper'] or '–'}{' (✓ is against it)' if row.get('paper denies') else ''}"
-
-
 class Claims:
     """The claims of one page of one study."""
 
@@ -48,7 +43,6 @@ class Claims:
         least: float = 0.0,
         form: str = "{:+.1f}",
         sign: int = 1,
-        paper_denies: bool = False,
     ) -> str:
         """A claim about each task: it holds if it holds on each, and fails if it fails on one, after Bonferroni.
 
@@ -60,7 +54,6 @@ class Claims:
             least: the smallest effect that counts.
             form: of a number.
             sign: −1 for a claim that something is lower than the least effect.
-            paper_denies: whether the paper says that it is not so, and ✓ is against the paper.
 
         Returns:
             The verdict.
@@ -83,8 +76,7 @@ class Claims:
             verdict = HOLDS
         else:
             verdict = FAILS if any(strict == FAILS for _, strict in marks) else UNDECIDED
-        row = {"paper": paper, "holds if": holds, "verdict": verdict, "tasks": of_tasks}
-        self.rows[text] = row | ({"paper denies": True} if paper_denies else {})
+        self.rows[text] = {"paper": paper, "holds if": holds, "verdict": verdict, "tasks": of_tasks}
         return verdict
 
     def table(self) -> pd.DataFrame:
@@ -102,7 +94,7 @@ class Claims:
         for text, row in self.rows.items():
             line = {
                 "claim": text,
-                "the paper": of_the_paper(row),
+                "the paper": row["paper"] or "–",
                 "holds if": row["holds if"],
                 "here": row["verdict"],
                 **{task: row["tasks"].get(task, "") for task in tasks},

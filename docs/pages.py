@@ -18,10 +18,10 @@ from typing import NamedTuple
 import xarray as xr
 
 from bertology_utils.cache import write_atomically
-from bertology_utils.claims import FAILS, HOLDS, OTHERS, UNDECIDED, UNTESTED, of_the_paper
+from bertology_utils.claims import FAILS, HOLDS, OTHERS, UNDECIDED, UNTESTED
 from bertology_utils.common import one_of
 from bertology_utils.glue import get_task, parse_tasks
-from bertology_utils.measurements import MEASUREMENTS, PLAN
+from bertology_utils.measurements import MEASUREMENTS
 from bertology_utils.stats import majority, score
 from bertology_utils.study import ROOT, Study
 
@@ -54,28 +54,27 @@ def told(root: Path, study: str, number: str) -> dict:
 
 
 def claims(root: Path, number: str) -> list[str]:
-    """A page's claims: the paper's number, and of each study the verdict and every task's number; then what could not be tested."""
+    """A page's claims: the paper's number, and of each study the verdict and its numbers."""
     studies = {study: told(root, study, number).get("claims", {}) for study in OTHERS}
     studies = {study: rows for study, rows in studies.items() if rows}
     if not studies:
         return ["No claim of this page is on file yet."]
-    texts = list(dict.fromkeys(text for rows in studies.values() for text in rows))
     claimed = {text: row for rows in reversed(studies.values()) for text, row in rows.items()}
     tasks = {
         study: {task for row in rows.values() for task in row["tasks"]}
         for study, rows in studies.items()
     }
     lines, untested = [], []
-    for text in texts:
+    for text in dict.fromkeys(text for rows in studies.values() for text in rows):
         cells = [
             in_short(rows[text], named=len(tasks[study]) > 1) if text in rows else ""
             for study, rows in studies.items()
         ]
+        paper = claimed[text]["paper"] or "–"
         if set(cells) <= {UNTESTED, ""}:
-            untested.append(f"{text} (the paper: {claimed[text]['paper'] or '–'})")
+            untested.append(f"{text} (the paper: {paper})")
         else:
-            row = claimed[text]
-            lines.append((text, of_the_paper(row), signs(row.get("holds if", "")), *cells))
+            lines.append((text, paper, signs(claimed[text].get("holds if", "")), *cells))
     heads = (
         f"{OTHERS[study]}{f' ({next(iter(of))})' if len(of) == 1 else ''}"
         for study, of in tasks.items()
@@ -87,35 +86,33 @@ def claims(root: Path, number: str) -> list[str]:
 
 
 def in_short(row: dict, named: bool = True, intervals: bool = True) -> str:
-    """A claim's verdict with every task's number, or with their range and how many.
+    """A claim's verdict with every task's number, or of many tasks the marks, the lowest and the highest.
 
     Args:
         row: of the claim.
         named: whether the tasks are named.
         intervals: whether they have theirs.
     """
-    verdict, tasks = row["verdict"], row["tasks"]
+    verdict = row["verdict"]
     if verdict == UNTESTED:
         return UNTESTED
-    marks = {task: text.split(" ", 1)[0] for task, text in tasks.items()}
-    texts = {task: text.split(" ", 1)[1] for task, text in tasks.items()}
-    if not intervals:
-        texts = {task: text.split(" [")[0] for task, text in texts.items()}
-    if len(tasks) > SHOWN:
-        values = sorted((text.split(" [")[0] for text in texts.values()), key=_number)
-        counts = Counter(marks.values())
-        each = ", ".join(f"{counts[one]} {one}" for one in (HOLDS, FAILS, UNDECIDED) if counts[one])
-        return signs(f"**{verdict}** {values[0]} to {values[-1]} ({each})")
+    marks = {task: text.split(" ", 1)[0] for task, text in row["tasks"].items()}
+    texts = {task: text.split(" ", 1)[1] for task, text in row["tasks"].items()}
+    values = {task: text.split(" [")[0] for task, text in texts.items()}
     alike = set(marks.values()) == {verdict}
-    each = (
-        f"{f'{task} ' if named else ''}{texts[task]}{'' if alike else ' ' + marks[task]}"
-        for task in tasks
+    if len(marks) > SHOWN:
+        counts = Counter(marks.values())
+        each = (f"{counts[one]} {one}" for one in (HOLDS, FAILS, UNDECIDED) if counts[one])
+        ends = sorted(values, key=lambda task: float(values[task].split(" ")[0]))
+        of = f"all {len(marks)}" if alike else ", ".join(each)
+        low, high = (f"{values[task]} ({task})" for task in (ends[0], ends[-1]))
+        return signs(f"**{verdict}** ({of}) {low} to {high}")
+    shown = (
+        f"{f'{task} ' if named else ''}{(texts if intervals else values)[task]}"
+        f"{'' if alike else ' ' + marks[task]}"
+        for task in marks
     )
-    return signs(f"**{verdict}** {'; '.join(each)}")
-
-
-def _number(text: str) -> float:
-    return float(text.split(" ")[0])
+    return signs(f"**{verdict}** {'; '.join(shown)}")
 
 
 def signs(text: str) -> str:
@@ -125,159 +122,81 @@ def signs(text: str) -> str:
     return re.sub(r"(?<![\w.])-(?=\d)", "−", text)
 
 
+_ENDS = {
+    HOLDS: ("come", "out as the paper says"),
+    FAILS: ("come", "out otherwise"),
+    UNDECIDED: ("stay", "undecided"),
+    UNTESTED: ("stay", "untestable"),
+}
+
+
 class Statement(NamedTuple):
-    """What the paper says, the page and the claim that test it, and what a reader has to know."""
+    """A row of the first table of RESULTS.md: what is written there by hand, and its claim's rows by study."""
 
     text: str
+    paper: str
+    caveat: str
     page: str
-    claim: str
-    remark: str = ""
+    rows: dict[str, dict]
 
 
-STATEMENTS = (
-    Statement(
-        "32 to 61 % of the maps are heterogeneous (§4.1; percent)",
-        "1",
-        "At least 32 % of the maps are heterogeneous (network)",
-        "language models labelled the maps; of STS-B up to 44, if the errors of layer 1 are counted apart",
-    ),
-    Statement(
-        "Two heads stand out by their attention along frame-semantic links (§4.2; weight)",
-        "2",
-        "By score, two heads lie well above all others (rules of the paper's text)",
-        "the second head above the third; position and popular words raise this score as well",
-    ),
-    Statement(
-        "Some head attends along frame-semantic links (§4.2; weight)",
-        "2",
-        "Some head attends along links",
-        "after position and popular words are taken off; most of these links are grammatical as well",
-    ),
-    Statement(
-        "The last two layers change most (§4.3; distance)",
-        "3",
-        "The last two layers change most, by cosine",
-        "significantly not so on MNLI-m alone; MiniLM's short interval rests on two runs that happen to agree",
-    ),
-    Statement(
-        "The last two layers hold the gain (§4.3; points of balanced accuracy)",
-        "3",
-        "Resetting the last two layers costs more points than resetting an average pair",
-        "of the ranking they cost significantly less than an average pair on MRPC and STS-B, and more on SST-2",
-    ),
-    Statement(
-        "Most vertical stripes are on [CLS] and [SEP] (§4.4; percent)",
-        "4",
-        "Most stripes are on [CLS] or [SEP], by weight, pre-trained",
-        "by norm, fewer than half; stripes have at least twice the uniform weight",
-    ),
-    Statement(
-        "In early layers [CLS] receives more than [SEP] (§4.4; [SEP] − [CLS], hundredths)",
-        "4",
-        "In early layers [SEP] receives less than [CLS]",
-    ),
-    Statement(
-        "In late layers [SEP] receives more than [CLS] (§4.4; [SEP] − [CLS], hundredths)",
-        "4",
-        "In late layers [SEP] receives more than [CLS]",
-        "in E5 both have one vector from layer 5 on",
-    ),
-    Statement(
-        "Fine-tuning turns heads to nouns (§4.4; hundredths of the attention)",
-        "4",
-        "In another run, a head that turned to nouns gains more on such words than on matched words",
-        "some head always attends more to nouns; matched words have the same place and frequency",
-    ),
-    Statement(
-        "The head with the most weight from subjects to verbs attends to neighbours (§4.5; weight)",
-        "5",
-        "The head with the most weight on subject → verb is diagonal (after)",
-        "from verbs to subjects not in the run of STS-B",
-    ),
-    Statement(
-        "No head can be told from attention to neighbours, from subjects to verbs (§4.5; points gained)",
-        "5",
-        "No head finds more links subject → verb than the best fixed distance (before)",
-        "before fine-tuning; the nearest verb is right more often than any head",
-    ),
-    Statement(
-        "Disabling some head helps (§4.6; points)",
-        "6",
-        "Disabling the head that gains most on half of the rows helps on the other half",
-        "on the rows that chose it, the best head gains 0.3 to 2.7, and luck would give 0.4 to 2.2; these are other rows, where small gains cannot be excluded",
-    ),
-    Statement(
-        "Disabling a random head helps (§4.6; points)",
-        "6",
-        "Disabling a random head helps",
-        "it costs a fifth of a point in the one run of STS-B",
-    ),
-    Statement(
-        "Models rely on heads that attend to words of both sentences (§5; points lost)",
-        "6",
-        "Disabling one of the two heads that attend to shared words most lowers the score",
-        "undecided on RTE and MNLI-m; on QQP by its own interval only",
-    ),
-    Statement(
-        "Disabling the first layer helps (§4.6; points)",
-        "6",
-        "Disabling the first layer helps",
-    ),
+# The text, with the page and the claim in a comment; the paper's words; marks; caveat; the page.
+_STATEMENT = re.compile(
+    r"^\| (.+ <!-- page (\d+), (.+) -->) \| (.+?) \|.*\| (.*?) ?\| \2 \|$", re.MULTILINE
 )
 
 
-def statements(root: Path, _: str) -> list[str]:
-    """What the paper says in some sixteen lines: its number, that of E5 without intervals, and the marks from the paper's side.
+def main_statements(root: Path) -> list[Statement]:
+    """The main statements of the paper by what E5 says of them; within one outcome as they stand.
 
     Raises:
         ValueError: a claim is not on its page any more.
     """
+    found = []
+    text = (root / "RESULTS.md").read_text(encoding="utf-8")
+    for says, page, claim, paper, caveat in _STATEMENT.findall(text):
+        of = {study: told(root, study, page).get("claims", {}) for study in OTHERS}
+        one_of(f"claim of a statement on page {page}", claim, of["e5"])
+        rows = {study: of[study][claim] for study in of if claim in of[study]}
+        found.append(Statement(says, paper, caveat, page, rows))
+    return sorted(found, key=lambda one: [*OUTCOMES].index(one.rows["e5"]["verdict"]))
+
+
+def statements(root: Path, _: str) -> list[str]:
+    """The paper's main statements: E5's verdict and numbers, and the marks of the other studies."""
+    lines = table(("the paper says", "its words", *OTHERS.values(), "caveat", "section"), [])
+    for one in main_statements(root):
+        marks = [one.rows[study]["verdict"] if study in one.rows else "–" for study in OTHERS][1:]
+        first = in_markdown(in_short(one.rows["e5"], intervals=False))
+        cells = [one.text, one.paper, first, *marks, one.caveat, one.page]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def outcomes(root: Path, _: str) -> list[str]:
+    """How many of the main statements have each outcome in E5, with the first one as an example."""
+    found = main_statements(root)
+    lines = [f"We tested {len(found)} main statements of the paper on E5:", ""]
+    for outcome, (verb, rest) in _ENDS.items():
+        if of := [one for one in found if one.rows["e5"]["verdict"] == outcome]:
+            ends = f"{verb}{'s' if len(of) == 1 else ''} {rest}"
+            example = re.sub(r" \(§.*", "", of[0].text)
+            like = "such as" if len(of) > 1 else "namely"
+            lines.append(f"- **{len(of)} {ends}**, {like} “{example}”.")
+    return lines
+
+
+def tally(root: Path, _: str) -> list[str]:
+    """How many rows of the tables of claims have each outcome, of those about the paper."""
     lines = []
-    for one in STATEMENTS:
-        rows = {study: told(root, study, one.page).get("claims", {}) for study in OTHERS}
-        claim = one_of(f"claim of STATEMENTS on page {one.page}", one.claim, rows["e5"])
-        sides = {study: papers_side(of[claim]) for study, of in rows.items() if claim in of}
-        marks = (sides[study]["verdict"] if study in sides else "–" for study in [*OTHERS][1:])
-        first = in_short(sides["e5"], intervals=False)
-        lines.append((one.text, sides["e5"]["paper"], first, *marks, one.remark, one.page))
-    return table(
-        ("the paper says", "its number or words", *OTHERS.values(), "caveat", "section"), lines
-    )
-
-
-def papers_side(row: dict) -> dict:
-    """A claim whose marks say whether it is as the paper says."""
-    if not row.get("paper denies"):
-        return row
-    other = {HOLDS: FAILS, FAILS: HOLDS}
-    tasks = {
-        task: f"{other.get(text[0], text[0])}{text[1:]}" for task, text in row["tasks"].items()
-    }
-    return row | {"verdict": other.get(row["verdict"], row["verdict"]), "tasks": tasks}
-
-
-def tally(root: Path, place: str) -> list[str]:
-    """How many claims of the paper have each outcome: of all studies in a table, or of one in a sentence."""
-    counts = {}
-    for study in OTHERS if place == "all" else [one_of("study", place, OTHERS)]:
+    for study in OTHERS:
         pages = [told(root, study, str(number)).get("claims", {}) for number in range(12)]
         verdicts = Counter(
-            papers_side(row)["verdict"]
-            for page in pages
-            for row in page.values()
-            if is_the_papers(row)
+            row["verdict"] for page in pages for row in page.values() if is_the_papers(row)
         )
         if verdicts:
-            counts[study] = [verdicts.total(), *(verdicts[one] for one in OUTCOMES)]
-    if place != "all":
-        total, holds, fails, undecided, untested = counts[place]
-        sentence = (
-            f"Of the {total} rows about the paper's claims in {OTHERS[place]}'s column of RESULTS.md, {holds} come out as"
-            f" the paper says and {fails} do not; {undecided} are undecided, and {untested} cannot be tested."
-        )
-        return [sentence]
-    lines = [(OTHERS[study], *numbers) for study, numbers in counts.items()]
-    head = ("claims of the paper", "all", *OUTCOMES.values())
+            lines.append((OTHERS[study], verdicts.total(), *(verdicts[one] for one in OUTCOMES)))
+    head = ("rows about the paper", "all", *OUTCOMES.values())
     return [*table(head, lines), "", repeated(root)]
 
 
@@ -328,105 +247,30 @@ def files(root: Path) -> list[tuple[str, str, list[tuple[dict, xr.Dataset]]]]:
 
 
 _SENTENCES = {"treebank": "treebank", "framenet": "FrameNet"}
+_EXAMPLES = ("sentence", "word", "example")  # the axis over which an estimate is a mean
 
 
 def measurements(root: Path, _: str) -> list[str]:
     """What ``results/`` keeps of each measurement, in the order of the pages: files, examples and hours."""
     studies: dict[str, dict[str, list[tuple[dict, xr.Dataset]]]] = {}
-    asked = rows_asked(root)
     for study, name, several in files(root):
         studies.setdefault(name, {})[study] = several
     lines = []
     for name in (name for name in MEASUREMENTS if name in studies):
-        all_files = [(study, *one) for study, of in studies[name].items() for one in of]
-        sizes = {examples(one, asked.get(_row_key(study, by))) for study, by, one in all_files}
+        arrays = [one for of in studies[name].values() for _, one in of]
+        (axis,) = {next(axis for axis in _EXAMPLES if axis in one.sizes) for one in arrays}
+        sizes = sorted({one.sizes[axis] for one in arrays})
         lines.append(
             (
                 f"`{name}`",
-                all_files[0][2].attrs["description"].replace("``", "`"),
+                arrays[0].attrs["description"].replace("``", "`"),
                 "; ".join(f"{study}: {counted(of)}" for study, of in studies[name].items()),
-                "; ".join(f"{each} {unit}" for unit, each in _by_unit(sizes).items()),
-                f"{sum(one.attrs['seconds'] for _, _, one in all_files) / 3600:.1f}",
+                " to ".join(f"{size:,}" for size in dict.fromkeys((sizes[0], sizes[-1])))
+                + f" {axis}s",
+                f"{sum(one.attrs['seconds'] for one in arrays) / 3600:.1f}",
             )
         )
     return table(("measurement", "what it is", "files", "examples in a file", "hours"), lines)
-
-
-def _row_key(study: str, settings: dict) -> tuple:
-    return study, settings.get("task"), settings.get("rows")
-
-
-def rows_asked(root: Path) -> dict[tuple, int]:
-    """By study, task and the number of rows that was asked for: how many there are."""
-    found: dict[tuple, int] = {}
-    for study, _, several in files(root):
-        for settings, one in several:
-            if "task" in settings:
-                key = _row_key(study, settings)
-                found[key] = max(found.get(key, 0), one.sizes.get("example", 0))
-    return found
-
-
-def examples(one: xr.Dataset, rows: int | None) -> tuple[int, str]:
-    """How many examples a file has, and what they are: rows, sentences, words, or groups of the former.
-
-    Args:
-        one: its arrays.
-        rows: how many rows there are, of a task.
-    """
-    if "sentence" in one.sizes:
-        return one.sizes["sentence"], "sentences"
-    if "word" in one.sizes:
-        return one.sizes["word"], "words"
-    number = one.sizes["example"]
-    if rows is not None:
-        return number, "rows" if number == rows else f"groups of {-(-rows // number)} rows"
-    sentences = int(one["number"].sum()) if "number" in one else number
-    if sentences == number:
-        return number, "sentences"
-    return number, f"groups of sentences ({sentences:,} in all)"
-
-
-def _by_unit(sizes: Iterable[tuple[int, str]]) -> dict[str, str]:
-    """Numbers of examples by what they are, the lowest and the highest of each."""
-    by_unit: dict[str, list[int]] = {}
-    for number, unit in sorted(sizes):
-        by_unit.setdefault(unit, []).append(number)
-    return {
-        unit: " to ".join(f"{each:,}" for each in dict.fromkeys((of[0], of[-1])))
-        for unit, of in by_unit.items()
-    }
-
-
-def rows(root: Path, number: str) -> list[str]:
-    """What a page loads: examples of each task and fine-tuning runs, with the studies that have them."""
-    (page,) = (root / "notebooks").glob(f"{number}_*.ipynb")
-    code = page.read_text(encoding="utf-8")
-    asked, told_of = rows_asked(root), dict[str, list[str]]()
-    for name in MEASUREMENTS:
-        named = rf"measure\((measurements\.)?{name}\b|measurements import [^\n]*\b{name}\b"
-        if not re.search(named, code):
-            continue
-        of: dict[tuple[str, str], list[tuple[tuple[int, str], int]]] = {}
-        for study, _, several in (one for one in files(root) if one[1] == name):
-            for settings, one in several:
-                if (settings.get("task"), settings.get("run")) in left_out(study):
-                    continue
-                size = examples(one, asked.get(_row_key(study, settings)))
-                key = settings.get("task", ""), OTHERS[study]
-                of.setdefault(key, []).append((size, settings.get("run", 0)))
-        by_text: dict[str, list[str]] = {}
-        for task, study in sorted(
-            of, key=lambda key: ([*TASKS, ""].index(key[0]), [*OTHERS.values()].index(key[1]))
-        ):
-            sizes, numbers = zip(*of[task, study], strict=True)
-            size = " or ".join(f"{each} {unit}" for unit, each in _by_unit(set(sizes)).items())
-            text = f"{task} {size} × {len(set(numbers))}" if task else size
-            by_text.setdefault(text, []).append(study)
-        each = "; ".join(f"{text} ({', '.join(studies)})" for text, studies in by_text.items())
-        told_of.setdefault(each, []).append(f"`{name}`")
-    loaded = (f"{', '.join(names)}: {each}." for each, names in told_of.items() if each)
-    return [f"*Examples × fine-tuning runs.* {' '.join(loaded)}"]
 
 
 def counted(several: list[tuple[dict, xr.Dataset]]) -> str:
@@ -438,67 +282,29 @@ def counted(several: list[tuple[dict, xr.Dataset]]) -> str:
     return ", ".join(f"{name} {of[name]}" for name in [*TASKS, *_SENTENCES.values()] if name in of)
 
 
-def missing(root: Path, _: str) -> list[str]:
-    """What the studies plan and no file holds, by task and run."""
-    lines = []
-    for name in OTHERS:
-        study = Study.of(name, measures=False)
-        lacking: dict[tuple[str, int], dict[str, list[str]]] = {}
-        made: Counter[tuple[str, int]] = Counter()
-        for measurement, options in PLAN:
-            for case in measurement.cases(study):
-                file = measurement.path(study, *case, **options).name
-                if (root / "results" / name / measurement.name / file).exists():
-                    made[case] += 1
-                else:
-                    of = lacking.setdefault(case, {})
-                    of.setdefault(measurement.name, []).append(*(options.values() or ["usual"]))
-        whole = [case for case in lacking if not made[case]]
-        by_text: dict[str, list[tuple[str, int]]] = {}
-        for case, of in lacking.items():
-            by_text.setdefault("everything" if case in whole else _named(of), []).append(case)
-        lines += [(name, _cases(cases), text) for text, cases in by_text.items()]
-    return table(("study", "of", "lacks"), lines) if lines else ["Nothing."]
-
-
-def _named(lacking: dict[str, list[str]]) -> str:
-    """Names of measurements, with the options that lack where others are there."""
-    planned = Counter(measurement.name for measurement, _ in PLAN)
-    each = (
-        f"`{name}`" + (f" ({', '.join(options)})" if len(options) < planned[name] else "")
-        for name, options in lacking.items()
-    )
-    return ", ".join(each)
-
-
-def _cases(cases: list[tuple[str, int]]) -> str:
-    """ "MRPC 1 and 2; RTE 1": runs by task; sentences have none."""
-    of: dict[str, list[str]] = {}
-    for task, run in cases:
-        of.setdefault(_SENTENCES.get(task, task), []).extend([str(run)] if run else [])
-    return "; ".join(f"{task} {' and '.join(runs_of)}".strip() for task, runs_of in of.items())
-
-
-class Run(NamedTuple):
-    """A fine-tuning run with its weights: answers on rows that it was not trained on, and how many measurements it has."""
-
-    study: str
-    task: str
-    run: int
-    weights: str
-    answers: xr.Dataset
-    files: int
-
-
 # Where the answers of the whole classifier are; "pruned" if nothing else has them.
-_WHOLE = {
+_WHOLE: dict[str, dict[str, str | int]] = {
     "answers": {"trained": "fine-tuned"},
     "without_each_head": {},
     "pruned": {"order": "ranked once", "count": 0},
 }
 
 
-def scores_of_runs(root: Path) -> list[Run]:
+class Run(NamedTuple):
+    """A fine-tuning run with its weights: how many measurements it has, and its score on how many rows."""
+
+    study: str
+    task: str
+    run: int
+    files: int
+    rows: int
+    score: str
+    weights: str
+    answers: xr.Dataset
+
+
+@lru_cache
+def scored(root: Path) -> list[Run]:
     """All fine-tuning runs that are measured, each with its weights, in the paper's order of tasks."""
     found: dict[tuple[str, str, int, str], list[tuple[str, xr.Dataset]]] = {}
     for study, name, several in files(root):
@@ -507,95 +313,49 @@ def scores_of_runs(root: Path) -> list[Run]:
                 key = study, settings["task"], settings["run"], one.attrs["classifier"]
                 found.setdefault(key, []).append((name, one))
     known = []
-    for key, of in found.items():
-        whole = [
-            (name == "pruned", -one.sizes["example"], at)
-            for at, (name, one) in enumerate(of)
-            if name in _WHOLE
-        ]
+    for (study, task, run, weights), of in found.items():
+        whole = [(name, one) for name, one in of if name in _WHOLE]
         if whole:
-            last, _, at = min(whole)
-            name, one = of[at]
-            known.append((last, Run(*key, one.sel(_WHOLE[name]), len(of))))
+            name, one = max(whole, key=lambda of: (of[0] != "pruned", of[1].sizes["example"]))
+            answers = one.sel(_WHOLE[name])
+            points = f"{float(score(answers).mean()):.1f}"
+            rows = answers.sizes["example"]
+            known.append(Run(study, task, run, len(of), rows, points, weights, answers))
 
-    def order(one: tuple[bool, Run]) -> tuple[int, int, int, bool]:
-        return [*OTHERS].index(one[1].study), TASKS.index(one[1].task), one[1].run, one[0]
+    def order(one: Run) -> tuple[int, int, int]:
+        return [*OTHERS].index(one.study), TASKS.index(one.task), one.run
 
-    return [one for _, one in sorted(known, key=order)]
-
-
-def papers_score(task: str) -> float:
-    """The score of the paper's fine-tuned BERT in the metric that we compute."""
-    one = get_task(task)
-    return one.paper[one.metrics.index("accuracy") if "accuracy" in one.metrics else 0]
+    return sorted(known, key=order)
 
 
 def runs(root: Path, _: str) -> list[str]:
     """Every fine-tuning run that is measured, with its score on rows that it was not trained on."""
-    lines = [
-        (
-            one.study,
-            one.task,
-            one.run,
-            one.files,
-            one.answers.sizes["example"],
-            f"{float(score(one.answers).mean()):.1f}",
-            one.weights,
-        )
-        for one in scores_of_runs(root)
-    ]
-    return table(("study", "task", "run", "files", "rows", "score", "weights"), lines)
+    head = ("study", "task", "run", "files", "rows", "score", "weights")
+    return table(head, [one[:-1] for one in scored(root)])
 
 
 def scores(root: Path, _: str) -> list[str]:
     """Scores of the runs of each task, beside the majority class and the paper's; then what a score is."""
-    by_task: dict[tuple[str, str], list[Run]] = {}
-    for one in scores_of_runs(root):
+    by_task: dict[tuple[str, str], dict[int, Run]] = {}
+    for one in scored(root):
         if (one.task, one.run) not in left_out(one.study):
-            by_task.setdefault((one.study, one.task), []).append(one)
-    lines, again = [], []
-    for (study, task), several in by_task.items():
-        first = {one.run: one for one in reversed(several)}  # of two weights the first
-        own = [first[run] for run in sorted(first)]
-        for one in several:
-            if one.weights != first[one.run].weights:
-                points = f"{float(score(one.answers).mean()):.1f}"
-                again.append(
-                    f"Run {one.run} of {task} was fine-tuned twice; with the other weights it has {points} on"
-                    f" {one.answers.sizes['example']:,} rows."
-                )
-        least = "–" if get_task(task).is_regression else f"{majority(own[0].answers):.1f}"
-        sizes = sorted({one.answers.sizes["example"] for one in own})
+            by_task.setdefault((one.study, one.task), {}).setdefault(one.run, one)
+    lines = []
+    for (study, title), of in by_task.items():
+        own, task = [*of.values()], get_task(title)
         asked = json.loads(own[0].answers.attrs["settings"])
         rest = f"all but {asked['held_back']}" if asked["held_back"] else "all"
-        on = rest if asked["train_rows"] < 0 else f"{asked['train_rows']:,}"
-        shown = ", ".join(f"{float(score(one.answers).mean()):.1f}" for one in own)
-        lines.append(
-            (
-                task,
-                OTHERS[study],
-                on,
-                shown,
-                " to ".join(f"{size:,}" for size in sizes),
-                least,
-                papers_score(task),
-            )
-        )
-    head = (
-        "task",
-        "encoder",
-        "training rows",
-        "score of each run",
-        "rows",
-        "majority class",
-        "the paper's BERT",
-    )
-    regression = any(get_task(task).is_regression for _, task in by_task)
-    of_regressions = ", for STS-B 100 times Pearson's *r*" if regression else ""
-    what = f"Scores are accuracies in percent{of_regressions}."
+        trained = rest if asked["train_rows"] < 0 else f"{asked['train_rows']:,}"
+        least = "–" if task.is_regression else f"{majority(own[0].answers):.1f}"
+        rows = " to ".join(f"{size:,}" for size in sorted({one.rows for one in own}))
+        paper = task.paper[task.metrics.index("accuracy") if "accuracy" in task.metrics else 0]
+        points = ", ".join(one.score for one in own)
+        lines.append((title, OTHERS[study], trained, points, rows, least, paper))
+    head = "task, encoder, training rows, score of each run, rows, majority class, the paper's BERT"
     left = "; ".join(f"{task}, run {run}" for task, run in left_out("e5"))
     gone = f" A run that gave one answer to all rows is left out ({left})." if left else ""
-    return [*table(head, lines), "", " ".join([what, *again]) + gone]
+    what = "Scores are accuracies in percent, for STS-B 100 times Pearson's *r*."
+    return [*table(head.split(", "), lines), "", what + gone]
 
 
 def left_out(study: str) -> list[tuple[str, int]]:
@@ -638,8 +398,7 @@ def in_markdown(text: object) -> str:
 KINDS: dict[str, Callable[[Path, str], list[str]]] = {
     "claims": claims,
     "measurements": measurements,
-    "missing": missing,
-    "rows": rows,
+    "outcomes": outcomes,
     "runs": runs,
     "scores": scores,
     "statements": statements,

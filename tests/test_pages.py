@@ -10,15 +10,14 @@ from conftest import ROOT
 from docs.marks import prose, wrong_in, wrong_numbers
 from docs.pages import (
     KINDS,
+    OUTCOMES,
     in_short,
-    is_the_papers,
-    missing,
-    papers_side,
+    main_statements,
+    outcomes,
     renewed,
     repeated,
     statements,
     tally,
-    told,
     update,
 )
 from docs.publish import published, stamp
@@ -90,22 +89,28 @@ def write_claims(root, study, number, **rows):
     place = root / "results" / study / "pages" / f"{number}_trial.json"
     place.parent.mkdir(parents=True, exist_ok=True)
     claims = {}
-    for text, (paper, verdict, *denied) in rows.items():
+    for text, (paper, verdict) in rows.items():
         tasks = {"MRPC": f"{verdict} +1.0 [+0.5, +1.5]"} if len(verdict) == 1 else {}
         claims[text] = {"paper": paper, "holds if": "above 0", "verdict": verdict, "tasks": tasks}
-        claims[text] |= {"paper denies": True} if denied else {}
     place.write_text(json.dumps({"claims": claims}))
 
 
-def test_a_claim_that_the_paper_denies_counts_against_it(tmp_path):
-    rows = {"a": ("+1", "✓"), "b": ("hard to tell", "✓", "denied"), "c": ("", "✓")}
-    rows |= {"d": ("hard to tell", "✗", "denied"), "e": ("+1", "?"), "f": ("2", "not testable")}
-    write_claims(tmp_path, "e5", 1, **rows, g=("Clark et al.: so", "✗"))
-    table = tally(tmp_path, "all")
-    assert table[2] == "| E5 | 5 | 2 | 1 | 1 | 1 |"
-    assert "Of the 5 rows" in tally(tmp_path, "e5")[0] and "2 come out" in tally(tmp_path, "e5")[0]
-    side = papers_side(told(tmp_path, "e5", "1")["claims"]["b"])
-    assert in_short(side) == "**✗** MRPC +1.0 [+0.5, +1.5]"
+def test_rows_about_the_paper_are_counted_by_outcome(tmp_path):
+    rows = {"a": ("+1", "✓"), "b": ("hard to tell", "✗"), "c": ("", "✓"), "d": ("+1", "?")}
+    rows |= {"f": ("2", "not testable"), "g": ("Clark et al.: so", "✗")}
+    write_claims(tmp_path, "e5", 1, **rows)
+    assert tally(tmp_path, "all")[2] == "| E5 | 4 | 1 | 1 | 1 | 1 |"
+
+
+def test_many_tasks_are_their_marks_and_their_ends_and_few_are_named():
+    marks = dict(zip("abcde", ("✓ -7 [-8, -6]", *["? +1 [-1, +3]"] * 4), strict=True))
+    assert in_short({"verdict": "?", "tasks": marks}) == "**?** (1 ✓, 4 ?) −7 (a) to +1 (e)"
+    alike = dict.fromkeys("abcde", "✓ 70 % [60 %, 80 %]") | {"b": "✓ 61 % [60 %, 62 %]"}
+    assert in_short({"verdict": "✓", "tasks": alike}) == "**✓** (all 5) 61 % (b) to 70 % (e)"
+    two = {"a": "✓ +2 [+1, +3]", "b": "? 0 [-1, +1]"}
+    row = {"verdict": "?", "tasks": two}
+    assert in_short(row, intervals=False) == "**?** a +2 ✓; b 0 ?"
+    assert in_short(row, named=False) == "**?** +2 [+1, +3] ✓; 0 [−1, +1] ?"
 
 
 def test_what_is_repeated_is_counted_where_it_was_decided_and_is_not_of_the_same_encoder(tmp_path):
@@ -118,32 +123,33 @@ def test_what_is_repeated_is_counted_where_it_was_decided_and_is_not_of_the_same
     assert "the opposite now: 1." in line
 
 
-def test_each_study_has_a_column_of_the_statements_and_a_lost_claim_is_named(checkout):
-    lines = statements(ROOT, "all")
-    assert lines[0].startswith("| the paper says | its number or words | E5 | E5 again | MiniLM |")
-    assert 12 <= len(lines) - 2 <= 16
-    with pytest.raises(ValueError, match=r"unknown claim of STATEMENTS on page 1 'At least 32 %"):
-        statements(checkout, "all")
+def test_main_statements_stand_by_outcome_keep_their_words_and_are_counted(tmp_path):
+    rows = "".join(
+        f"| {text} (§4; points) <!-- page 1, {claim} --> | its words | x | A note. | 1 |\n"
+        for text, claim in (("Third", "d"), ("Second", "b"), ("First", "a"), ("Late", "f"))
+    )
+    (tmp_path / "RESULTS.md").write_text(f"<!-- statements: all -->\n{rows}<!-- end -->\n")
+    (tmp_path / "README.md").write_text("<!-- outcomes: e5 --><!-- end -->")
+    claims = {"a": ("", "✓"), "b": ("", "✗"), "d": ("", "?"), "f": ("", "not testable")}
+    write_claims(tmp_path, "e5", 1, **claims)
+    write_claims(tmp_path, "minilm", 1, b=("", "?"))
+    assert {path.name for path in update(tmp_path)} == {"README.md", "RESULTS.md"}
+    lines = statements(tmp_path, "all")[2:]
+    assert [line.split()[1] for line in lines] == ["First", "Second", "Third", "Late"]
+    told_of = "| Second (§4; points) <!-- page 1, b --> | its words | **✗** MRPC +1.0 | – | ? | A note. | 1 |"
+    assert lines[1] == told_of
+    assert "- **1 comes out as the paper says**, namely “First”." in outcomes(tmp_path, "e5")
+    assert update(tmp_path) == []
+    write_claims(tmp_path, "e5", 1, a=("", "✓"), b=("", "✗"))
+    with pytest.raises(ValueError, match=r"unknown claim of a statement on page 1 'd'; choose one"):
+        update(tmp_path)
 
 
-def test_no_claim_of_the_paper_is_worded_against_it_in_silence():
-    """Words by which the paper denies what a page tests."""
-    for page in (ROOT / "results").glob("*/pages/*.json"):
-        claims = told(ROOT, page.parts[-3], page.name.split("_")[0])["claims"]
-        for text, row in claims.items():
-            denies = re.search(r"\b(difficult|hardly|never|cannot)\b", row["paper"])
-            assert not (is_the_papers(row) and denies) or row.get("paper denies"), (page, text)
-
-
-def test_what_is_missing_is_what_the_plan_has_and_no_file(checkout):
-    lines = missing(checkout, "all")
-    assert len(lines) == 2 + 3 and all("everything" in line for line in lines[2:])
-    assert "STS-B 2;" in lines[2] and "FrameNet" in lines[2], "its first run learned nothing"
-    file = checkout / "results" / "e5" / "cuts" / "MRPC-2.nc"
-    file.parent.mkdir()
-    file.touch()
-    (line,) = (line for line in missing(checkout, "all") if "| MRPC 2 |" in line)
-    assert "`cut_words`" in line and "`cuts`" not in line and "`frozen`" in line
+def test_the_paper_has_some_fifteen_main_statements_and_each_outcome_is_told():
+    found = main_statements(ROOT)
+    assert 12 <= len(found) <= 16
+    assert all(one.rows["e5"]["paper"] or one.page == "4" for one in found)
+    assert {one.rows["e5"]["verdict"] for one in found} == set(OUTCOMES)
 
 
 def test_the_lines_of_the_results_readme_print_what_stands_there(monkeypatch):

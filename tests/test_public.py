@@ -29,7 +29,7 @@ def test_the_ten_lines_of_the_readme_run_on_a_model_of_ones_own(tiny_bert, tmp_p
     )
     assert sum(bool(line) for line in code.splitlines()) == 10
     names = {"MINE": str(tmp_path), "BASE": str(tiny_bert)}
-    exec(code, names)
+    exec(code.replace("[(6, 2)]", "[(0, 1), (2, 3)]"), names)  # of three layers
     printed = capsys.readouterr().out
     assert printed.count("[") == 2 * 3 + 4 + 1, "two tables of outputs, heads by layer, layers"
     similarity = names["map_similarity"](names["tuned"], names["before"], names["batches"])

@@ -199,14 +199,6 @@ def test_of_many_tasks_one_fails_only_beyond_what_their_number_would_give(study)
     assert study.claims.rows["edge"]["tasks"]["task 3"].startswith(FAILS)
 
 
-def test_a_claim_that_the_paper_denies_says_so(study):
-    assert study.claims.each("It differs", "hard to tell", estimates(1), paper_denies=True) == HOLDS
-    assert study.claims.each("It helps", "+1", estimates(1)) == HOLDS
-    assert study.claims.table()["the paper"].tolist() == ["hard to tell (✓ is against it)", "+1"]
-    denied = [row.get("paper denies") for row in study.claims.rows.values()]
-    assert denied == [True, None], "rows of files that know nothing of it are as worded"
-
-
 def test_the_table_has_every_task_and_the_verdicts_of_other_studies(study, tmp_path):
     study.claims.each("It helps", "+1", estimates(1.0, 1.0))
     path = tmp_path / "results" / "e5-again" / "pages" / "6_page.json"
