@@ -141,20 +141,28 @@ class Statement(NamedTuple):
 
 
 # The text, with the page and the claim in a comment; the paper's words; marks; caveat; the page.
-_STATEMENT = re.compile(
-    r"^\| (.+ <!-- page (\d+), (.+) -->) \| (.+?) \|.*\| (.*?) ?\| \2 \|$", re.MULTILINE
-)
+_STATEMENT = re.compile(r"\| (.+ <!-- page (\d+), (.+) -->) \| (.+?) \|.*\| (.*?) ?\| \2 \|")
 
 
 def main_statements(root: Path) -> list[Statement]:
     """The main statements of the paper by what E5 says of them; within one outcome as they stand.
 
     Raises:
-        ValueError: a claim is not on its page any more.
+        ValueError: a row names no claim, or one that is not on its page any more.
     """
     found = []
     text = (root / "RESULTS.md").read_text(encoding="utf-8")
-    for says, page, claim, paper, caveat in _STATEMENT.findall(text):
+    block = text.partition("<!-- statements: all -->")[2].partition("<!-- end -->")[0]
+    for line in block.strip().splitlines():
+        match = _STATEMENT.fullmatch(line)
+        if not match:
+            if "---" in line or line.startswith("| the paper says |"):
+                continue
+            raise ValueError(
+                "RESULTS.md: a statement is | TEXT <!-- page NUMBER, CLAIM --> | WORDS | … |"
+                f" CAVEAT | NUMBER |, and not: {line}"
+            )
+        says, page, claim, paper, caveat = match.groups()
         of = {study: told(root, study, page).get("claims", {}) for study in OTHERS}
         one_of(f"claim of a statement on page {page}", claim, of["e5"])
         rows = {study: of[study][claim] for study in of if claim in of[study]}

@@ -143,6 +143,9 @@ def test_main_statements_stand_by_outcome_keep_their_words_and_are_counted(tmp_p
     write_claims(tmp_path, "e5", 1, a=("", "✓"), b=("", "✗"))
     with pytest.raises(ValueError, match=r"unknown claim of a statement on page 1 'd'; choose one"):
         update(tmp_path)
+    (tmp_path / "RESULTS.md").write_text("<!-- statements: all -->\n| New | x |\n<!-- end -->")
+    with pytest.raises(ValueError, match=r"a statement is .*, and not: \| New \| x \|"):
+        update(tmp_path)
 
 
 def test_the_paper_has_some_fifteen_main_statements_and_each_outcome_is_told():
