@@ -128,7 +128,7 @@ def test_main_statements_stand_by_outcome_keep_their_words_and_are_counted(tmp_p
         f"| {text} (§4; points) <!-- page 1, {claim} --> | its words | x | A note. | 1 |\n"
         for text, claim in (("Third", "d"), ("Second", "b"), ("First", "a"), ("Late", "f"))
     )
-    (tmp_path / "RESULTS.md").write_text(f"<!-- statements: all -->\n{rows}<!-- end -->\n")
+    (tmp_path / "RESULTS.md").write_text(f"<!-- statements: all -->\n\n\n{rows}<!-- end -->\n")
     (tmp_path / "README.md").write_text("<!-- outcomes: e5 --><!-- end -->")
     claims = {"a": ("", "✓"), "b": ("", "✗"), "d": ("", "?"), "f": ("", "not testable")}
     write_claims(tmp_path, "e5", 1, **claims)
@@ -143,7 +143,7 @@ def test_main_statements_stand_by_outcome_keep_their_words_and_are_counted(tmp_p
     write_claims(tmp_path, "e5", 1, a=("", "✓"), b=("", "✗"))
     with pytest.raises(ValueError, match=r"unknown claim of a statement on page 1 'd'; choose one"):
         update(tmp_path)
-    (tmp_path / "RESULTS.md").write_text("<!-- statements: all -->\n| New | x |\n<!-- end -->")
+    (tmp_path / "RESULTS.md").write_text("<!-- statements: all -->\n\n\n| New | x |\n<!-- end -->")
     with pytest.raises(ValueError, match=r"a statement is .*, and not: \| New \| x \|"):
         update(tmp_path)
 
