@@ -39,10 +39,10 @@ def test_the_ten_lines_of_the_readme_run_on_a_model_of_ones_own(tiny_bert, tmp_p
 # Rooms stand on each other as pyproject.toml says, and importing one stays cheap.
 
 # Nothing heavy: a wrong parameter is refused at once, and tables are made without them.
-CHEAP = "common cache glue models settings run annotation colab"
+CHEAP = "common cache glue settings run annotation colab"
 HEAVY = {"torch", "transformers", "datasets", "spacy"}
 # torch is most of what is left here; the rest comes when a model or a data set is loaded.
-MEASURING = "links sweeps finetune"
+MEASURING = "models links sweeps finetune"
 LATE = {"transformers", "datasets", "pandas", "accelerate", "sklearn", "spacy", "torch._dynamo"}
 
 
