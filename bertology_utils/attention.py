@@ -6,7 +6,7 @@ batch; :func:`map_similarity` compares those of two models (§4.3). *By norm*, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from .batches import Batch, Measurement, begin, check_batches, in_order
+from .batches import Batch, Measurement, check_batches, in_order
 from .common import one_of
 from .hooks import attention_hooks, device_of, shape_of, unwrap, weight_and_bias
 
@@ -165,10 +165,6 @@ class ByNorm:
         with attention_hooks(model, observe_values=self._norms.see):
             yield
 
-    def start(self, batch: Batch) -> None:
-        """Announce the batch to the measurement."""
-        begin(self.measurement, batch)
-
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
         """Take in one layer; see :class:`bertology_utils.batches.Measurement`."""
         self.measurement.update(layer, by_norm(maps, self._norms.lengths), batch)
@@ -225,8 +221,7 @@ def observe(
     Args:
         model: encoder or classifier in evaluation mode.
         batches: see :func:`check_batches`; moved to the model's device.
-        measurements: by name. One that has a method ``start(batch)`` is told of
-            each batch before the pass.
+        measurements: by name; see :class:`bertology_utils.batches.Measurement`.
 
     Returns:
         What each measurement computed, by name.
@@ -245,8 +240,6 @@ def observe(
                 attached.enter_context(attach(model))
         for batch in batches:
             batch = batch.to(device)
-            for measurement in measurements.values():
-                begin(measurement, batch)
 
             def update_all(layer: int, maps: torch.Tensor, batch: Batch = batch) -> None:
                 if maps.shape[3] != (tokens := batch.mask.shape[1]):
@@ -297,30 +290,38 @@ def map_similarity(model: Any, reference: Any, batches: Iterable[Batch]) -> np.n
         raise ValueError(
             f"(layers, heads) are {shape_of(model)} and {shape_of(reference)}; compare models of the same shape"
         )
-    parts, device, batches = [], device_of(model), check_batches(model, batches)
-    for batch in batches:
-        batch = batch.to(device)
-        both = attention_maps(model, batch), attention_maps(reference, batch)
-        parts.append(1 - compare_maps(*both, batch)[0])
-    return in_order(parts, batches)
+    return 1 - compare_maps([(model, reference)], check_batches(model, batches))[0, 0]
 
 
-def compare_maps(some: list[torch.Tensor], others: list[torch.Tensor], batch: Batch) -> np.ndarray:
-    """Of two models' maps 1 minus the cosine, and the share of attention that lies elsewhere (§4.3).
+def compare_maps(pairs: Sequence[tuple[Any, Any]], batches: Sequence[Batch]) -> np.ndarray:
+    """Of each pair of models' maps 1 minus the cosine, and the share of attention that lies elsewhere (§4.3).
 
     Args:
-        some, others: of each layer, shape (examples, heads, tokens, tokens), on any device.
-        batch: which tokens are padding.
+        pairs: of models of the same layers and heads; each model's maps are made once.
+        batches: inputs.
 
     Returns:
-        Shape (2, examples, layers, heads).
+        Shape (2, pairs, examples, layers, heads), examples in the order of the data.
     """
-    real, compared = batch.mask[:, None, :, None], []
-    for pair in zip(some, others, strict=True):  # layer by layer, without the rows of padding
-        one, other = (maps.to(real.device).double() * real for maps in pair)
+    models, parts = {id(model): model for pair in pairs for model in pair}, []
+    for batch in batches:
+        maps = {key: attention_maps(model, batch) for key, model in models.items()}
+        both = [_compare(maps[id(one)], maps[id(other)], batch.mask) for one, other in pairs]
+        parts.append(torch.stack(both, dim=2).transpose(0, 1))
+    return np.moveaxis(in_order(parts, batches), 0, 2)
+
+
+def _compare(
+    some: list[torch.Tensor], others: list[torch.Tensor], mask: torch.Tensor
+) -> torch.Tensor:
+    """The two numbers of one batch's maps by two models, shape (2, examples, layers, heads)."""
+    compared = []
+    for one, other in zip(some, others, strict=True):  # layer by layer
+        real = mask[:, None, :, None].to(one.device)  # without the rows of padding
+        one, other = one.double() * real, other.to(one.device).double() * real
         moved = (one - other).abs().sum((2, 3)) / 2 / real.sum((2, 3))
         compared.append(torch.stack([1 - cosine(one.flatten(2), other.flatten(2)), moved]))
-    return torch.stack(compared, dim=2).cpu().numpy()
+    return torch.stack(compared, dim=2)
 
 
 def cosine(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:

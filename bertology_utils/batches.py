@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -87,8 +88,8 @@ def _tensor(one: Any) -> Any:
 class Measurement(Protocol):
     """What :func:`observe` feeds, in the manner of torchmetrics; each for one pass over one data set.
 
-    One with a method ``start(batch)`` is told of each batch before its pass. One that needs more of
-    a model than its maps has a method ``attach(model)``, a context manager around the passes.
+    One that needs more of a model than its maps has a method ``attach(model)``, a context manager
+    around the passes.
     """
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
@@ -105,9 +106,24 @@ class Measurement(Protocol):
         """The result over all batches."""
 
 
-def begin(measurement: Measurement, batch: Batch) -> None:
-    """Tell a measurement of the batch that comes next, if it wants to know."""
-    getattr(measurement, "start", lambda batch: None)(batch)
+class ByExample:
+    """A :class:`Measurement` of single examples: what :meth:`measure` finds in every layer is kept by example."""
+
+    def __init__(self) -> None:
+        self._layers = defaultdict[int, list[np.ndarray]](list)
+
+    def measure(self, maps: torch.Tensor, batch: Batch) -> Iterable[np.ndarray]:
+        """Of each example of a batch what is measured in one layer's maps; see :meth:`Measurement.update`."""
+        raise NotImplementedError
+
+    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
+        """Measure one layer; see :class:`Measurement`."""
+        for index, values in zip(batch.index, self.measure(maps, batch), strict=True):
+            self._layers[index].append(values)
+
+    def compute(self) -> Any:
+        """Of each example, in the order of the data, the layers' values: shape (layers, …)."""
+        return [np.stack(self._layers[index]) for index in sorted(self._layers)]
 
 
 def encode(
@@ -398,6 +414,16 @@ def in_order(values: Iterable[torch.Tensor | np.ndarray], batches: Iterable[Batc
     order = np.argsort([index for batch in batches for index in batch.index])
     parts = [one.detach().cpu() if isinstance(one, torch.Tensor) else one for one in values]
     return np.concatenate(parts)[order]
+
+
+def laid_out(values: Sequence[np.ndarray], batch: Batch, padding: float) -> torch.Tensor:
+    """Values of each example's real tokens, each of shape (kinds, tokens), as one tensor on the CPU, (examples, kinds, tokens)."""
+    one = torch.from_numpy(values[0])
+    shape = len(values), len(one), batch.mask.shape[1]
+    whole = torch.full(shape, padding, dtype=one.dtype, device="cpu")  # whatever the default is
+    for row, real in enumerate(batch.mask.cpu()):
+        whole[row, :, real] = torch.from_numpy(values[row])
+    return whole
 
 
 def received(maps: torch.Tensor, batch: Batch) -> torch.Tensor:

@@ -18,7 +18,7 @@ import xarray as xr
 
 from .annotation import UPOS, Treebank, read, too_few_arcs
 from .attention import observe
-from .batches import Batch, batches_of
+from .batches import Batch, ByExample, batches_of
 from .common import head_name, listed, note
 from .stats import corrected_p
 from .words import LONGEST, NOUNS, TOO_LONG, AnnotatedInput, PlacedSentence, place_sentences
@@ -40,7 +40,7 @@ NEAREST = tuple(f"{tag} {side}" for tag in TAGS for side in ("before", "after", 
 # Where heads point.
 
 
-class Pointing:
+class Pointing(ByExample):
     """Measurement: does each head point along the arcs of the sentences?
 
     Args:
@@ -48,6 +48,7 @@ class Pointing:
     """
 
     def __init__(self, inputs: Sequence[AnnotatedInput]):
+        super().__init__()
         self._sentences = [
             [
                 sentence
@@ -56,13 +57,14 @@ class Pointing:
             ]
             for annotated in inputs
         ]
-        self._points: dict[int, list[list[np.ndarray]]] = {}  # by example, layer and sentence
 
-    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
-        """Measure one layer; see :class:`bertology_utils.batches.Measurement`."""
+    def measure(self, maps: torch.Tensor, batch: Batch) -> Iterable[np.ndarray]:
+        """Which arcs of each example are found, shape (directions, arcs, heads)."""
         for index, own in zip(batch.index, maps.cpu(), strict=True):
-            points = [points_at(own, sentence) for sentence in self._sentences[index]]
-            self._points.setdefault(index, []).append(points)
+            none = np.empty((len(ARC_DIRECTIONS), 0, len(own)), dtype=bool)
+            sentences = self._sentences[index]
+            found = [_right(points_at(own, one), one.arcs) for one in sentences]
+            yield np.concatenate([none, *found], axis=1)
 
     def compute(self) -> xr.Dataset:
         """Of each arc its ``example``, whose sentences share a map, ``relation`` and ``offset``: head minus dependent in words.
@@ -70,20 +72,21 @@ class Pointing:
         ``by_head`` and ``by_rule`` say in each direction which attention heads find it, and which of
         :data:`NEAREST`.
         """
-        examples, arcs, by_head, by_rule = list[int](), list[tuple[int, int, str]](), [], []
-        for index in sorted(self._points):
-            of_layers = zip(*self._points[index], strict=True)
-            for sentence, layers in zip(self._sentences[index], of_layers, strict=True):
-                examples += [index] * len(sentence.arcs)
-                arcs += sentence.arcs
-                by_head.append(_right(np.stack(layers), sentence.arcs))
-                by_rule.append(_right(nearest_words(sentence), sentence.arcs))
-        dependents, heads, relations = zip(*arcs, strict=True)
+        by_head = np.concatenate(super().compute(), axis=2)  # (layers, directions, arcs, heads)
+        sentences = [one for several in self._sentences for one in several]
+        by_rule = [_right(nearest_words(one), one.arcs) for one in sentences]
+        arcs = [
+            (example, *arc)
+            for example, several in enumerate(self._sentences)
+            for one in several
+            for arc in one.arcs
+        ]
+        examples, dependents, heads, relations = zip(*arcs, strict=True)
         values = {
-            "example": ("arc", examples),
+            "example": ("arc", list(examples)),
             "relation": ("arc", list(relations)),
             "offset": ("arc", np.subtract(heads, dependents)),
-            "by_head": (("direction", "arc", "layer", "head"), np.concatenate(by_head, axis=1)),
+            "by_head": (("direction", "arc", "layer", "head"), np.moveaxis(by_head, 0, 2)),
             "by_rule": (("direction", "arc", "rule"), np.concatenate(by_rule, axis=1)),
         }
         return xr.Dataset(values, {"direction": list(ARC_DIRECTIONS), "rule": list(NEAREST)})

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from scipy.optimize import linear_sum_assignment
 
-from .batches import Batch, received
+from .batches import Batch, ByExample, laid_out, received
 from .words import LINGUISTIC, MARKS, AnnotatedInput, is_punctuation, mask, token_types
 
 # Of all attention, in this order: a token that is two of these counts as the first.
@@ -33,21 +32,16 @@ def types_of(annotated: AnnotatedInput) -> np.ndarray:
     return np.concatenate([token_types(annotated)[: len(LINGUISTIC)], of_marks, words])
 
 
-class Received:
-    """Measurement: what every token receives from the average token, for every head: the mean of its column."""
+class Received(ByExample):
+    """Measurement: what every token receives from the average token, for every head: the mean of its column.
 
-    def __init__(self) -> None:
-        self._columns: dict[int, list[np.ndarray]] = {}
+    Per example shape (layers, heads, tokens); a head's sum to 1.
+    """
 
-    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
-        """Measure one layer; see :class:`bertology_utils.batches.Measurement`."""
+    def measure(self, maps: torch.Tensor, batch: Batch) -> Iterable[np.ndarray]:
+        """Columns of each example's real tokens, shape (heads, tokens)."""
         columns = received(maps, batch).cpu().float()  # (examples, heads, tokens)
-        for index, real, of_heads in zip(batch.index, batch.mask.cpu(), columns, strict=True):
-            self._columns.setdefault(index, []).append(of_heads[:, real].numpy())
-
-    def compute(self) -> list[np.ndarray]:
-        """Per example of the data, shape (layers, heads, tokens); a head's sum to 1."""
-        return [np.stack(self._columns[index]) for index in sorted(self._columns)]
+        return [one[:, real].numpy() for one, real in zip(columns, batch.mask.cpu(), strict=True)]
 
 
 def largest(columns: Sequence[np.ndarray], types: Sequence[np.ndarray]) -> np.ndarray:
@@ -118,96 +112,75 @@ def match(inputs: Sequence[AnnotatedInput], seed: int) -> list[np.ndarray]:
 
 
 def marks(annotated: AnnotatedInput) -> np.ndarray:
-    """[CLS], [SEP] and punctuation of an input, for :class:`Flow`: shape (3, wordpieces)."""
+    """[CLS], [SEP] and punctuation of an input, each wordpiece at most one of them: shape (3, wordpieces)."""
     cls, separators, points = token_types(annotated)[len(LINGUISTIC) :]
     # A text can spell out "[SEP]".
     return np.stack([cls, separators & ~cls, points & ~separators & ~cls])
 
 
-@dataclass(frozen=True)
-class FlowShares:
-    """Result of :class:`Flow`; shares of the average token's attention, from 0 to 1.
+class Destinations(ByExample):
+    """Measurement: how each head divides its attention among :data:`DESTINATIONS`.
 
-    Attributes:
-        destinations: shape (examples, layers, heads, 7), in the order of
-            :data:`DESTINATIONS`; they sum to 1.
-        neighbours: attention to the previous token, the token itself and the
-            next, whatever these are, shape (examples, layers, heads, 3).
-    """
-
-    destinations: np.ndarray
-    neighbours: np.ndarray
-
-
-class Flow:
-    """Measurement: how each head divides its attention.
+    Per example shape (layers, heads, 7): shares of the average token's attention, which sum to 1.
 
     Args:
         marks: per example of the data, from :func:`marks`.
     """
 
     def __init__(self, marks: Sequence[np.ndarray]):
+        super().__init__()
         self._marks = marks
-        self._rows: dict[int, list[np.ndarray]] = {}
-        self._now = torch.empty(0)
 
-    def start(self, batch: Batch) -> None:
-        """Lay the batch's marks side by side: shape (examples, 3, tokens), 0 at padding."""
-        examples, tokens = batch.mask.shape
-        together = torch.zeros(examples, 3, tokens, dtype=torch.float32, device="cpu")
-        for row, (index, real) in enumerate(zip(batch.index, batch.mask.cpu(), strict=True)):
-            together[row, :, real] = torch.from_numpy(self._marks[index]).float()
-        self._now = together.to(batch.mask.device)
-        self._rows |= {index: [] for index in batch.index}
-
-    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
-        """Measure one layer; see :class:`bertology_utils.batches.Measurement`."""
-        to_marks = torch.einsum("ehk,emk->ehm", received(maps, batch), self._now.to(maps.dtype))
-        other = 1 - self._now.amax(dim=1)  # (examples, tokens): words
-        neighbours, words = [], []
-        for offset in (-1, 0, 1):  # the previous token, itself, the next
-            # (examples, heads, queries that have this neighbour)
-            weights = torch.diagonal(maps, offset, dim1=2, dim2=3)
-            real = batch.mask[:, max(0, -offset) : maps.shape[2] - max(0, offset)]
-            weights = weights * real[:, None] / batch.lengths[:, None, None]
-            keys = other[:, max(0, offset) : maps.shape[3] + min(0, offset)]
-            neighbours.append(weights.sum(dim=2))
-            words.append((weights * keys[:, None]).sum(dim=2))
-        shares = torch.cat([to_marks, torch.stack(words, dim=2)], dim=2)  # (examples, heads, 6)
-        rest, around = 1 - shares.sum(dim=2, keepdim=True), torch.stack(neighbours, dim=2)
-        together = torch.cat([shares, rest, around], dim=2).cpu().float().numpy()
-        for index, values in zip(batch.index, together, strict=True):
-            self._rows[index].append(values)
-
-    def compute(self) -> FlowShares:
-        """Shares of all examples, in the order of the data."""
-        values = np.array([self._rows[index] for index in sorted(self._rows)])
-        parts = np.split(values, [len(DESTINATIONS)], axis=3)
-        return FlowShares(*map(np.ascontiguousarray, parts))
+    def measure(self, maps: torch.Tensor, batch: Batch) -> Iterable[np.ndarray]:
+        """Shares of each example, shape (heads, 7)."""
+        marks = laid_out([self._marks[index] for index in batch.index], batch, 0).to(maps)
+        to_marks = torch.einsum("ehk,emk->ehm", received(maps, batch), marks)
+        words = 1 - marks.amax(dim=1)  # (examples, tokens)
+        nearby = to_neighbours(maps * words[:, None, None], batch)
+        shares = torch.cat([to_marks, nearby], dim=2)
+        rest = 1 - shares.sum(dim=2, keepdim=True)
+        return torch.cat([shares, rest], dim=2).cpu().float().numpy()
 
 
-class TwinWords:
+class Neighbours(ByExample):
+    """Measurement: attention to the previous token, the token itself and the next, whatever these are.
+
+    Per example shape (layers, heads, 3): shares of the average token's attention.
+    """
+
+    def measure(self, maps: torch.Tensor, batch: Batch) -> Iterable[np.ndarray]:
+        """Shares of each example, shape (heads, 3)."""
+        return to_neighbours(maps, batch).cpu().float().numpy()
+
+
+def to_neighbours(maps: torch.Tensor, batch: Batch) -> torch.Tensor:
+    """What the average real token gives the token before it, itself and the one behind it, shape (examples, heads, 3)."""
+    maps, lengths = maps * batch.mask[:, None, :, None], batch.lengths[:, None, None]
+    # Each (examples, heads, queries that have this neighbour)
+    weights = [torch.diagonal(maps, offset, dim1=2, dim2=3) for offset in (-1, 0, 1)]
+    return torch.stack([(one / lengths).sum(dim=2) for one in weights], dim=2)
+
+
+class TwinWords(ByExample):
     """Measurement: what a word gives its twins in the other sentence minus what it gives that sentence's other words (§5).
 
-    Mean over the words that have a twin, both ways. Punctuation and special
-    tokens do not count as words.
+    Mean over the words that have a twin, both ways. Punctuation and special tokens do not count as
+    words. Per example shape (layers, heads), NaN for an input without such words.
 
     Args:
         tokenizer: tells words from special tokens and punctuation.
     """
 
     def __init__(self, tokenizer: Any):
+        super().__init__()
         self._separator = tokenizer.sep_token_id
         tokens = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
         special = set(tokenizer.all_special_ids)
-        is_word = [any(map(str.isalnum, token.strip("Ġ▁Ċ"))) for token in tokens]
-        self._is_word = torch.tensor(
-            [is_word[at] and at not in special for at in range(len(tokens))]
-        )
-        self._rows: dict[int, list[np.ndarray]] = {}
+        letters = [any(map(str.isalnum, token.strip("Ġ▁Ċ"))) for token in tokens]
+        self._is_word = torch.tensor([one and at not in special for at, one in enumerate(letters)])
 
-    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
-        """Measure one layer; see :class:`bertology_utils.batches.Measurement`."""
+    def measure(self, maps: torch.Tensor, batch: Batch) -> Iterable[np.ndarray]:
+        """The difference in each example, shape (heads,)."""
         ids = batch.inputs["input_ids"]
         words = self._is_word.to(ids.device)[ids] & batch.mask
         ends = (ids == self._separator) & batch.mask
@@ -224,12 +197,4 @@ class TwinWords:
             return (maps.double() * cells).sum(dim=3) / cells.sum(dim=3).clamp(min=1)
 
         excess = (mean_weight(twins) - mean_weight(others)) * able
-        excess = excess.sum(dim=2) / able.sum(
-            dim=2
-        )  # (examples, heads); NaN where no word has a twin
-        for index, values in zip(batch.index, excess.cpu().numpy(), strict=True):
-            self._rows.setdefault(index, []).append(values)
-
-    def compute(self) -> np.ndarray:
-        """Shape (examples, layers, heads), NaN for an input without such words."""
-        return np.stack([np.stack(self._rows[index]) for index in sorted(self._rows)])
+        return (excess.sum(dim=2) / able.sum(dim=2)).cpu().numpy()

@@ -7,7 +7,7 @@ in other inputs, and with rivals.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from .attention import observe
-from .batches import Batch, encode, received
+from .batches import Batch, ByExample, encode, received
 from .framenet import FrameSentence, Span
 from .words import (
     NOUNS,
@@ -53,8 +53,10 @@ def as_set(cells: Cells) -> set[tuple[int, int]]:
     return set(zip(*cells.tolist(), strict=True))
 
 
-class StrongestCells:
+class StrongestCells(ByExample):
     """Measurement: the largest weight in each of an input's sets of cells, for every head.
+
+    Per example shape (layers, sets, heads).
 
     Args:
         sets: per example of the data, its sets of cells; none is empty.
@@ -63,35 +65,20 @@ class StrongestCells:
     """
 
     def __init__(self, sets: Sequence[Sequence[Cells]], centred: bool = False):
+        super().__init__()
         self._cells = [np.hstack([np.empty((2, 0), dtype=int), *several]) for several in sets]
-        self._sizes = [[cells.shape[1] for cells in several] for several in sets]
+        sizes = [[0, *(cells.shape[1] for cells in several)] for several in sets]
+        self._starts = [np.cumsum(several)[:-1] for several in sizes]
         self._centred = centred
-        self._values: dict[int, list[np.ndarray]] = {}
-        self._now = torch.empty(0)
 
-    def start(self, batch: Batch) -> None:
-        """Lay the cells of the batch's examples side by side: shape (3, cells), of example, row and column."""
-        cells = [
-            np.insert(self._cells[index], 0, row, axis=0) for row, index in enumerate(batch.index)
-        ]
-        self._now = torch.from_numpy(np.hstack(cells)).to(batch.mask.device)
-
-    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
-        """Measure one layer; see :class:`bertology_utils.batches.Measurement`."""
+    def measure(self, maps: torch.Tensor, batch: Batch) -> Iterable[np.ndarray]:
+        """The largest weights of each example, shape (sets, heads)."""
         if self._centred:
             maps = maps - received(maps, batch)[:, :, None]
-        example, row, column = self._now
-        weights = maps[example, :, row, column].cpu().numpy()  # (cells, heads)
-        sizes = [self._sizes[index] for index in batch.index]
-        starts = np.cumsum([0, *np.concatenate(sizes)], dtype=int)[:-1]
-        largest = np.maximum.reduceat(weights, starts, axis=0)  # (sets, heads)
-        ends = np.cumsum([len(of_example) for of_example in sizes])[:-1]
-        for index, values in zip(batch.index, np.split(largest, ends), strict=True):
-            self._values.setdefault(index, []).append(values)
-
-    def compute(self) -> Any:
-        """Per example, shape (sets, layers, heads)."""
-        return [np.stack(self._values[index], axis=1) for index in sorted(self._values)]
+        for index, own in zip(batch.index, maps.cpu().numpy(), strict=True):
+            rows, columns = self._cells[index]
+            weights = own[:, rows, columns]  # (heads, cells)
+            yield np.maximum.reduceat(weights, self._starts[index], axis=1).T
 
 
 # The links of an input.
@@ -270,11 +257,11 @@ class TokenLinkAttention(StrongestCells):
         Above "nothing": the largest weight among a link's cells; above "places": the same minus its
         mean over other inputs' places; above "rivals": the same minus its mean over the link's rivals.
         """
-        weights = super().compute()
+        weights = [one.swapaxes(0, 1) for one in super().compute()]  # (sets, layers, heads)
         shape = 3, len(weights), len(LINK_TYPES), *weights[0].shape[1:]
         values = np.full(shape, np.nan, dtype=np.float32)
         for example, (by_type, one) in enumerate(zip(self._links, weights, strict=True)):
-            rows = iter(one.astype(float))  # one link after the other
+            rows = iter(one.astype(float))  # one set after the other
             for kind, name in enumerate(LINK_TYPES):
                 above: tuple[list[np.ndarray], ...] = [], [], []
                 for link in by_type[name]:
@@ -411,8 +398,8 @@ class BeyondWords(StrongestCells):
         super().__init__(sets)
         self._words = words
 
-    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
-        """Measure one layer; see :class:`bertology_utils.batches.Measurement`."""
+    def measure(self, maps: torch.Tensor, batch: Batch) -> Iterable[np.ndarray]:
+        """The largest weights of each example, shape (sets, heads)."""
         share = torch.zeros(batch.mask.shape, dtype=maps.dtype, device=maps.device)
         for row, index in enumerate(batch.index):
             share[row, list(self._words[index])] = 1 / len(self._words[index])
@@ -420,7 +407,7 @@ class BeyondWords(StrongestCells):
         received = torch.einsum("ehij,ei->ehj", maps, share)
         mean = torch.einsum("ehi,ei->eh", given, share)
         anyway = given[..., None] + received[:, :, None] - mean[..., None, None]
-        super().update(layer, maps - anyway, batch)
+        return super().measure(maps - anyway, batch)
 
 
 def link_weights(
@@ -456,17 +443,17 @@ def link_weights(
 
     def beyond_place(values: Sequence[np.ndarray]) -> list[np.ndarray]:
         there = (
-            [values[at][1 + others[at].index(own)] for at in others[own]]
+            [values[at][:, 1 + others[at].index(own)] for at in others[own]]
             for own in range(len(placed))
         )
         return [
-            one[0] - (np.mean(several, axis=0) if several else np.nan)
+            one[:, 0] - (np.mean(several, axis=0) if several else np.nan)
             for one, several in zip(values, there, strict=True)
         ]
 
     return np.array(
         [
-            [[one[0] for one in seen[way]]]
+            [[one[:, 0] for one in seen[way]]]
             + [beyond_place(seen[name]) for name in (way, f"{way}, words")]
             for way in DIRECTIONS
         ]

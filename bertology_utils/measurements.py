@@ -32,7 +32,8 @@ from .disabling import all_heads, disable_heads, disabled, replacement
 from .features import (
     DESTINATIONS,
     TYPES,
-    Flow,
+    Destinations,
+    Neighbours,
     Received,
     TwinWords,
     largest,
@@ -207,16 +208,7 @@ def drift(study: Study, task: str, run: int, rows: slice, start: str = "pre-trai
         if len(others) > 1:
             another = study.classifier(task, study.another_run(task, run))
             comparisons["another run"] = (another, tuned)
-    parts, batches = [], study.batches(task, rows)
-    for batch in batches:
-        batch = batch.to(tuned.device)
-        models = {id(one): one for pair in comparisons.values() for one in pair}
-        maps = {key: attention_maps(model, batch) for key, model in models.items()}
-        pairs = [(maps[id(one)], maps[id(other)]) for one, other in comparisons.values()]
-        parts.append(
-            np.stack([compare_maps(*pair, batch) for pair in pairs], axis=2).swapaxes(0, 1)
-        )
-    apart = np.moveaxis(in_order(parts, batches), 0, 2)
+    apart = compare_maps([*comparisons.values()], study.batches(task, rows))
     values = {
         name: (("comparison", "example", "layer"), one.mean(axis=3))
         for name, one in zip(("distance", "moved"), apart, strict=True)
@@ -386,14 +378,14 @@ def features(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     words, batches = study.words(task, rows.start, rows.stop), study.batches(task, rows)
     models, seen = states(study, task, run, BEFORE, AFTER, RANDOM), []
     for model in models.values():
-        flow = Flow([marks(one) for one in words])
-        ways: dict[str, Any] = {"weight": Received(), "norm": ByNorm(Received()), "flow": flow}
-        seen.append(observe(model, batches, ways))
+        destinations = Destinations([marks(one) for one in words])
+        ways: dict[str, Any] = {"weight": Received(), "norm": ByNorm(Received())}
+        seen.append(observe(model, batches, ways | {"destinations": destinations}))
     columns = [
         np.array([[one[way][at] for way in WAYS] for one in seen]) for at in range(len(words))
     ]
     types, matched = [types_of(one) for one in words], match(words, study.settings.seed)
-    shares = [one["flow"].destinations.mean(axis=2) for one in seen]
+    shares = [np.mean(one["destinations"], axis=2) for one in seen]
     sep = largest([one[:, 0] for one in columns], [one[[TYPES.index("[SEP]")]] for one in types])
     axis = ("state", "example", "layer")
     values = weights_on_types(columns, types, matched) | {
@@ -485,10 +477,10 @@ def links(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     weights, neighbours, models = [], [], states(study, task, run)
     for model in models.values():
         measures = {"plain": TokenLinkAttention(each), "off": TokenLinkAttention(each, True)}
-        one = observe(model, batches, measures | {"flow": Flow([marks(row) for row in inputs])})
+        one = observe(model, batches, measures | {"neighbours": Neighbours()})
         plain, off = one["plain"], one["off"]
         weights.append([plain["nothing"], plain["places"], off["places"], plain["rivals"]])
-        neighbours.append(one["flow"].neighbours[..., [0, 2]])
+        neighbours.append(np.stack(one["neighbours"])[..., [0, 2]])
     number = [link_counts(each, what) for what in ("", "places", "places", "rivals")]
     values = {
         "weight": (("state", "above", "example", "kind", "layer", "head"), np.array(weights)),
@@ -604,7 +596,7 @@ def shared_words(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     In weight, mean over an input's words that have such a twin; an input without any has NaN.
     """
     model, twins = study.classifier(task, run), TwinWords(study.tokenizer)
-    excess = observe(model, study.batches(task, rows), {"twins": twins})["twins"]
+    excess = np.stack(observe(model, study.batches(task, rows), {"twins": twins})["twins"])
     return xr.Dataset({"excess": (("example", "layer", "head"), excess)}, axes(*excess.shape[1:]))
 
 

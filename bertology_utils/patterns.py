@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 from torch import nn
 from torch.nn import functional
 
-from .batches import Batch
+from .batches import Batch, ByExample
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -283,7 +283,7 @@ def load_regression() -> PatternRegression:
 # All maps of a pass. ---
 
 
-class Patterns:
+class Patterns(ByExample):
     """Measurement: the pattern of every map (§4.1).
 
     Args:
@@ -292,38 +292,32 @@ class Patterns:
     """
 
     def __init__(self, classifier: Classifier, separator: int | None):
+        super().__init__()
         self.classifier = classifier
         self.separator = NO_TOKEN if separator is None else separator
-        self._rows: dict[int, list[np.ndarray]] = {}
-        self._groups: list[tuple[list[int], torch.Tensor, torch.Tensor]] = []
 
-    def start(self, batch: Batch) -> None:
-        """Sort the batch's examples by length: maps are cut to their real tokens, and only equal ones stack."""
-        self.classifier.to(batch.mask.device)
-        lengths = batch.lengths.tolist()
-        self._groups = []
-        for length in sorted({length for length in lengths if length >= SHORTEST}):
-            rows = [row for row, other in enumerate(lengths) if other == length]
-            # (examples, length): their real positions
-            at = batch.mask[rows].nonzero()[:, 1].view(len(rows), length)
-            ids = batch.inputs["input_ids"][rows].gather(1, at)
-            self._groups.append((rows, at, ids == self.separator))
-            self._rows |= {batch.index[row]: [] for row in rows}
-
-    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
-        """Classify one layer; see :class:`bertology_utils.batches.Measurement`.
+    def measure(self, maps: torch.Tensor, batch: Batch) -> Iterable[np.ndarray]:
+        """Patterns of each example, shape (heads,); of one that is too short, (0,).
 
         Raises:
             ValueError: the maps hold NaN, or rows that do not sum to 1.
         """
-        heads = maps.shape[1]
-        for rows, at, separators in self._groups:
+        self.classifier.to(maps.device)
+        lengths, heads = batch.lengths, maps.shape[1]
+        patterns = [np.empty(0, dtype=int)] * len(lengths)
+        # Maps are cut to their real tokens, and only equal ones stack.
+        for length in sorted({one for one in lengths.tolist() if one >= SHORTEST}):
+            rows = (lengths == length).nonzero()[:, 0]
+            # (examples, length): their real positions
+            at = batch.mask[rows].nonzero()[:, 1].view(len(rows), length)
+            is_separator = batch.inputs["input_ids"][rows].gather(1, at) == self.separator
             part = maps[rows].take_along_dim(at[:, None, :, None], 2)
             part = part.take_along_dim(at[:, None, None, :], 3)  # (examples, heads, length, length)
-            part = part.flatten(0, 1)
-            named = self.classifier.predict(part, separators.repeat_interleave(heads, dim=0))
-            for row, patterns in zip(rows, named.reshape(len(rows), heads), strict=True):
-                self._rows[batch.index[row]].append(patterns)
+            separators = is_separator.repeat_interleave(heads, dim=0)
+            named = self.classifier.predict(part.flatten(0, 1), separators)
+            for row, of_heads in zip(rows.tolist(), named.reshape(-1, heads), strict=True):
+                patterns[row] = of_heads
+        return patterns
 
     def compute(self) -> np.ndarray:
         """Indices into PATTERNS of all examples of at least four wordpieces, (examples, layers, heads).
@@ -331,6 +325,7 @@ class Patterns:
         Raises:
             ValueError: no example is long enough.
         """
-        if not self._rows:
+        found = [one for one in super().compute() if one.size]
+        if not found:
             raise ValueError(f"no input has {SHORTEST} wordpieces or more; no map shows a pattern")
-        return np.array([self._rows[index] for index in sorted(self._rows)])
+        return np.array(found)

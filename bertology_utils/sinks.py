@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from .attention import ValueNorms, by_norm
-from .batches import Batch, check_batches, in_order
+from .batches import Batch, check_batches, in_order, laid_out
 from .hooks import attention_hooks, device_of, unwrap
 from .models import check, outputs_of
 
@@ -122,14 +122,11 @@ def random_order(batch: Batch, heads: int, seed: Callable[[int], Sequence[int]])
         heads: how many.
         seed: that of an example, by its place in the data.
     """
-    shape = len(batch.index), heads, batch.mask.shape[1]
-    keys = torch.full(
-        shape, torch.inf, dtype=torch.float64, device="cpu"
-    )  # whatever the default is
-    for row, (index, real) in enumerate(zip(batch.index, batch.mask.cpu(), strict=True)):
-        drawn = np.random.default_rng(seed(index)).random((heads, int(real.sum())))
-        keys[row, :, real] = torch.from_numpy(drawn)
-    return keys.argsort(dim=2).to(batch.mask.device)
+    drawn = [
+        np.random.default_rng(seed(index)).random((heads, length))
+        for index, length in zip(batch.index, batch.lengths.tolist(), strict=True)
+    ]
+    return laid_out(drawn, batch, torch.inf).argsort(dim=2).to(batch.mask.device)
 
 
 def exchange_lengths(layer: int, lengths: torch.Tensor, batch: Batch, seed: int) -> torch.Tensor:

@@ -101,7 +101,6 @@ def replay(measurement, examples):
         together[:, row, :, real, real] = torch.as_tensor(maps).float()
         mask[row, real] = 1
     batch = Batch({"attention_mask": mask}, list(range(len(examples))), torch.zeros(len(examples)))
-    getattr(measurement, "start", lambda batch: None)(batch)
     for layer in range(layers):
         measurement.update(layer, together[layer], batch)
     return measurement.compute()

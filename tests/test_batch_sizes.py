@@ -17,10 +17,10 @@ from eight_models import parts_of
 
 import bertology_utils
 from bertology_utils.attention import ByNorm, observe
-from bertology_utils.batches import make_batches, tokenize
+from bertology_utils.batches import ByExample, make_batches, tokenize
 from bertology_utils.dependencies import Pointing
 from bertology_utils.disabling import ABLATIONS, replacement
-from bertology_utils.features import Flow, Received, TwinWords, marks
+from bertology_utils.features import Destinations, Neighbours, Received, TwinWords, marks
 from bertology_utils.glue import TASKS
 from bertology_utils.links import (
     BeyondWords,
@@ -90,8 +90,9 @@ def of_inputs(study):
     return lambda: {
         "patterns": Patterns(load_network(), tokenizer.sep_token_id),
         "received": Received(),
-        "flow": Flow(special),
-        "flow by norm": ByNorm(Flow(special)),
+        "destinations": Destinations(special),
+        "destinations by norm": ByNorm(Destinations(special)),
+        "neighbours": Neighbours(),
         "strongest cells": StrongestCells([[np.array([[0, 1], [2, 1]])]] * len(inputs)),
         "beyond words": BeyondWords(
             [[np.array([[1, 2], [2, 1]])]] * len(inputs),
@@ -111,7 +112,7 @@ def own_inputs(study):
 
 def test_no_measurement_depends_on_batches(study, tiny_bert):
     model = load_encoder(str(tiny_bert)).double()
-    made, results, tried = of_inputs(study), {}, {BeyondWords}
+    made, results, tried = of_inputs(study), {}, {ByExample}
     for size, batches in own_inputs(study).items():
         measurements = made()
         tried |= {type(one) for one in measurements.values()}

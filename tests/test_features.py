@@ -15,7 +15,14 @@ from precision import forward_tolerance, sum_tolerance
 from bertology_utils import load_tokenizer
 from bertology_utils.annotation import Word
 from bertology_utils.attention import attention_maps, observe
-from bertology_utils.features import DESTINATIONS, PLACES_PER_DECADE, Flow, marks, match
+from bertology_utils.features import (
+    DESTINATIONS,
+    PLACES_PER_DECADE,
+    Destinations,
+    Neighbours,
+    marks,
+    match,
+)
 from bertology_utils.glue import get_task
 from bertology_utils.measurements import features, in_groups
 from bertology_utils.words import (
@@ -64,7 +71,7 @@ def test_types_are_the_plain_ones(task):
 # off.
 
 
-def plain_flow(example, grid):
+def plain_shares(example, grid):
     """Seven shares and three neighbours' shares, weight by weight."""
     punctuation = [at for word, places in example.words for at in places if word.upos == "PUNCT"]
     shares, neighbours = np.zeros(len(DESTINATIONS)), np.zeros(3)
@@ -78,23 +85,19 @@ def plain_flow(example, grid):
     return np.concatenate([shares, neighbours])
 
 
-def together(flow):
-    """Shares of destinations and of neighbours, shape (examples, layers, heads, 10)."""
-    return np.concatenate([flow.destinations, flow.neighbours], axis=-1)
-
-
 @pytest.mark.parametrize("task", TASKS)
 def test_shares_are_the_plain_ones(task):
     inputs, batches, model, examples = measured(task)
-    measurement = Flow([marks(annotated) for annotated in inputs])
-    flow = observe(model, batches, {"f": measurement})["f"]
+    destinations = Destinations([marks(annotated) for annotated in inputs])
+    found = observe(model, batches, {"d": destinations, "n": Neighbours()})
     expected = [
-        [[plain_flow(example, grid) for grid in layer] for layer in example.maps.tolist()]
+        [[plain_shares(example, grid) for grid in layer] for layer in example.maps.tolist()]
         for example in examples
     ]
     tolerance = forward_tolerance(model) * np.sqrt(64)  # destinations are sums over up to 64 tokens
-    np.testing.assert_allclose(together(flow), expected, atol=tolerance, rtol=0)
-    np.testing.assert_allclose(flow.destinations.sum(axis=-1), 1, atol=sum_tolerance(64))
+    together = np.concatenate([found["d"], found["n"]], axis=-1)
+    np.testing.assert_allclose(together, expected, atol=tolerance, rtol=0)
+    np.testing.assert_allclose(np.sum(found["d"], axis=-1), 1, atol=sum_tolerance(64))
 
 
 def test_a_token_that_is_two_marks_counts_once():
@@ -104,10 +107,8 @@ def test_a_token_that_is_two_marks_counts_once():
     annotated = AnnotatedInput(
         (1, 2, 3), ("[CLS]", "[SEP]", "[SEP]"), (0,), (1, 2), (sentence,), (), 0
     )
-    flow = replay(Flow([marks(annotated)]), [np.eye(3)[[1, 1, 1]][None, None]])
-    np.testing.assert_allclose(
-        flow.destinations[0, 0, 0], [0, 1, 0, 0, 0, 0, 0], atol=sum_tolerance(60)
-    )
+    (shares,) = replay(Destinations([marks(annotated)]), [np.eye(3)[[1, 1, 1]][None, None]])
+    np.testing.assert_allclose(shares[0, 0], [0, 1, 0, 0, 0, 0, 0], atol=sum_tolerance(60))
 
 
 # The measurement of notebook 4
