@@ -18,11 +18,11 @@ DESTINATIONS = ("[CLS]", "[SEP]", "punctuation", "previous", "self", "next", "al
 PLACES_PER_DECADE = 5  # so many positions weigh as much as a factor of ten in frequency
 
 
-TYPES = (*LINGUISTIC, *MARKS, "words")
+ALL_TYPES = (*LINGUISTIC, *MARKS, "words")
 
 
 def types_of(annotated: AnnotatedInput) -> np.ndarray:
-    """Which wordpieces of an input are of each of :data:`TYPES`, shape (types, wordpieces).
+    """Which wordpieces of an input are of each of :data:`ALL_TYPES`, shape (types, wordpieces).
 
     Those of :data:`bertology_utils.words.TOKEN_TYPES`, and "words": all that are neither
     special tokens nor punctuation. Each wordpiece is one of the last four.

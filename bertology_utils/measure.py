@@ -68,7 +68,8 @@ def estimate(study: Study, runs: Missing) -> tuple[float, float]:
         for measurement, options in several:
             count = measurement.count(study, **options)
             rows = study.size(task, count, **measurement.options(options))
-            seconds += measurement.passes(layers, heads) * rows * of_a_row
+            each = measurement.passes
+            seconds += (each(layers, heads) if callable(each) else each) * rows * of_a_row
     return seconds / 3600, size / 2**30
 
 

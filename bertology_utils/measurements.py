@@ -11,6 +11,7 @@ import copy
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,14 +25,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from . import sinks
-from .attention import ByNorm, attention_maps, compare_maps, observe
+from .attention import ATTENTIONS, ByNorm, attention_maps, compare_maps, observe
 from .batches import Batch, batches_of, in_order, make_batches, received, tokenize
 from .common import one_of
 from .dependencies import points_at
 from .disabling import all_heads, disable_heads, disabled, replacement
 from .features import (
+    ALL_TYPES,
     DESTINATIONS,
-    TYPES,
     Destinations,
     Neighbours,
     Received,
@@ -62,7 +63,7 @@ from .pruning import Cut, importance, normalise_layers, removal_order
 from .store import WHOLE, Measurement, measured
 from .sweeps import sweep
 from .trees import Corpus, arcs_right, covariances, ends, fit, probe_scores, train_probe
-from .words import LINGUISTIC, LONGEST, TOKEN_TYPES, token_types
+from .words import LONGEST, TOKEN_TYPES, token_types
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -124,7 +125,7 @@ def in_groups(values: xr.Dataset) -> Any:
 # 1 · Attention patterns (§4.1)
 
 
-@measured(rows="compared_rows", passes=lambda layers, heads: 6.0)
+@measured(rows="compared_rows", passes=6)
 def named_maps(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     """Which pattern each head's map shows, as two classifiers name it (§4.1): places in the axis ``pattern``.
 
@@ -149,7 +150,7 @@ def named_maps(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
 SETS = 500  # of sentences, at most: a value of every sentence and head would take too much room
 
 
-@measured(rows="frames", passes=lambda layers, heads: 3.0, block=WHOLE, of="framenet")
+@measured(rows="frames", passes=3, block=WHOLE, of="framenet")
 def frame_links(
     study: Study, rows: slice, rules: str = "paper", start: str = "pre-trained"
 ) -> xr.Dataset:
@@ -160,37 +161,35 @@ def frame_links(
     :func:`bertology_utils.links.link_weights`, and ``even`` that of 1/L.
     """
     placed, inputs = place_frames(study.frames(rows, rules), study.tokenizer)
-    batches = make_batches(inputs, study.tokenizer)
+    model, batches = study.encoder(start), make_batches(inputs, study.tokenizer)
     pairing = "zip" if rules == "official" else "product"  # as the published code has it
-    seed = study.settings.seed
-    weight = np.ma.masked_invalid(
-        link_weights(study.encoder(start), placed, batches, pairing, seed)
-    )
+    each = link_weights(model, placed, batches, pairing, study.settings.seed)
+    weight = np.ma.masked_invalid(each)  # (directions, beyond, sentences, layers, heads)
     even = np.array([1 / one.length for one in placed])
-    kinds = np.array(
-        [(grammar(one.sentence), one.sentence.exemplar.part_of_speech) for one in placed]
-    )
-    sets = np.array_split(np.lexsort(kinds.T[::-1]), min(SETS, len(placed)))
-    function, predicate = (
-        [one[0] if len(set(one)) == 1 else "several" for one in (of_kind[at] for at in sets)]
-        for of_kind in kinds.T
-    )
+    function = np.array([grammar(one.sentence) for one in placed])
+    predicate = np.array([one.sentence.exemplar.part_of_speech for one in placed])
+    sets = np.array_split(np.lexsort([predicate, function]), min(SETS, len(placed)))
     means = np.stack([weight[:, :, one].mean(axis=2).filled(np.nan) for one in sets], axis=2)
     values = {
         "weight": (("direction", "beyond", "example", "layer", "head"), means.round(3)),
         "even": ("example", [even[one].mean() for one in sets]),
         "number": ("example", [len(one) for one in sets]),
-        "function": ("example", function),
-        "predicate": ("example", predicate),
+        "function": ("example", [in_common(function[one]) for one in sets]),
+        "predicate": ("example", [in_common(predicate[one]) for one in sets]),
     }
     names = {"direction": list(DIRECTIONS), "beyond": list(BEYOND)}
     return xr.Dataset(values, names | axes(*means.shape[3:]))
 
 
+def in_common(kinds: np.ndarray) -> str:
+    """What all of them are, or else "several"."""
+    return str(kinds[0]) if len(set(kinds)) == 1 else "several"
+
+
 # 3 · Fine-tuning drift (§4.3)
 
 
-@measured(rows="rows", passes=lambda layers, heads: 4.0)
+@measured(rows="rows", passes=4)
 def drift(study: Study, task: str, run: int, rows: slice, start: str = "pre-trained") -> xr.Dataset:
     """How far attention maps are apart before and after fine-tuning, in two fine-tuning runs, and with queries and keys reset (§4.3).
 
@@ -200,21 +199,21 @@ def drift(study: Study, task: str, run: int, rows: slice, start: str = "pre-trai
     fine-tuning that began with random weights, before and after.
     """
     before, tuned = study.before_fine_tuning(task, run, start), study.classifier(task, run, start)
-    comparisons, others = {"before": (before, tuned)}, study.runs(task)
+    pairs = {"before": (before, tuned)}
     if start == "pre-trained":
         partly = study.classifier(task, run)
         copy_weights(before, partly, weight_groups(partly)["queries and keys"])
-        comparisons["before, queries and keys reset"] = (before, partly)
-        if len(others) > 1:
+        pairs["before, queries and keys reset"] = (before, partly)
+        if len(study.runs(task)) > 1:
             another = study.classifier(task, study.another_run(task, run))
-            comparisons["another run"] = (another, tuned)
-    apart = compare_maps([*comparisons.values()], study.batches(task, rows))
+            pairs["another run"] = (another, tuned)
+    distance, moved = compare_maps([*pairs.values()], study.batches(task, rows))
     values = {
-        name: (("comparison", "example", "layer"), one.mean(axis=3))
-        for name, one in zip(("distance", "moved"), apart, strict=True)
+        "distance": (("comparison", "example", "layer"), distance.mean(axis=3)),
+        "moved": (("comparison", "example", "layer"), moved.mean(axis=3)),
+        "distance_of_head": (("example", "layer", "head"), distance[0]),
     }
-    values["distance_of_head"] = (("example", "layer", "head"), apart[0, 0])
-    return xr.Dataset(values, axes(*apart.shape[3:]) | {"comparison": list(comparisons)})
+    return xr.Dataset(values, axes(*distance.shape[2:]) | {"comparison": list(pairs)})
 
 
 @measured(rows="compared_rows", passes=lambda layers, heads: 2 * layers + 14)
@@ -242,20 +241,32 @@ def copy_weights(source: PreTrainedModel, target: PreTrainedModel, names: list[s
     target.load_state_dict({name: weights[name] for name in names}, strict=False)
 
 
-def layer_pairs(layers: int, apart: int = 1) -> dict[str, range]:
+def layer_pairs(layers: int, apart: int = 1) -> dict[str, Sequence[int]]:
     """Pairs of neighbouring layers, counted from 0, by a name that counts from 1 ("1 to 2"): each, or every second one."""
-    return {
-        f"{at + 1} to {at + 2}": range(at, at + 2)
-        for at in range(layers % apart, layers - 1, apart)
-    }
+    firsts = range(layers % apart, layers - 1, apart)
+    return {f"{at + 1} to {at + 2}": range(at, at + 2) for at in firsts}
+
+
+def layer_spans(layers: int) -> dict[str, Sequence[int]]:
+    """Layers that :func:`reset` resets together, counted from 0, by a name that counts from 1.
+
+    "none"; each pair of neighbouring layers ("1 to 2"); all layers but every second pair ("all but
+    11 to 12"); thirds of the layers ("1 to 4"); "all layers".
+    """
+    spans: dict[str, Sequence[int]] = {"none": [], **layer_pairs(layers)}
+    for name, pair in layer_pairs(layers, 2).items():
+        spans[f"all but {name}"] = [at for at in range(layers) if at not in pair]
+    for third in np.array_split(range(layers), 3):
+        if len(third) > 2:
+            spans[f"{third[0] + 1} to {third[-1] + 1}"] = third.tolist()
+    return spans | {"all layers": range(layers)}
 
 
 def weight_groups(model: PreTrainedModel) -> dict[str, list[str]]:
     """Names of a model's weights by group, for :func:`reset`; raises ValueError for a model that is not laid out as BERT.
 
-    Groups are "none"; each pair of neighbouring layers ("1 to 2"); all layers but every second pair
-    ("all but 11 to 12"); thirds of the layers ("1 to 4"); "all layers"; and of all layers the
-    queries and keys, all else, the values and outputs, and the feed-forward parts; the embeddings.
+    Groups are those of :func:`layer_spans`; of all layers the queries and keys, all else, the values
+    and outputs, and the feed-forward parts; and the embeddings.
     """
     of_layers: dict[int, list[str]] = {}
     for name in model.state_dict():
@@ -266,14 +277,10 @@ def weight_groups(model: PreTrainedModel) -> dict[str, list[str]]:
         raise ValueError(
             f"the layers of {type(model).__name__} are not laid out as BERT's, so parts cannot be reset"
         )
-    spans: dict[str, Sequence[int]] = {"none": [], **layer_pairs(layers)}
-    for name, pair in layer_pairs(layers, 2).items():
-        spans[f"all but {name}"] = [at for at in range(layers) if at not in pair]
-    for third in np.array_split(range(layers), 3):
-        if len(third) > 2:
-            spans[f"{third[0] + 1} to {third[-1] + 1}"] = third.tolist()
-    spans["all layers"] = range(layers)
-    groups = {name: [one for at in span for one in of_layers[at]] for name, span in spans.items()}
+    groups = {
+        name: [one for at in span for one in of_layers[at]]
+        for name, span in layer_spans(layers).items()
+    }
     parts = {
         "queries and keys": r"attention\.self\.(query|key)\.",
         "all but queries and keys": r"attention\.(self\.value|output)\.|\d\.(intermediate|output)\.",
@@ -309,7 +316,7 @@ RANDOM_LAYERS = 1000
 
 
 # In one block, since layers are trained and drawn once.
-@measured(rows="rows", passes=lambda layers, heads: 12.0, block=WHOLE)
+@measured(rows="rows", passes=12, block=WHOLE)
 def answers(
     study: Study, task: str, run: int, rows: slice, start: str = "pre-trained"
 ) -> xr.Dataset:
@@ -362,18 +369,17 @@ def points(outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 THRESHOLDS = (1.5, 2.0, 3.0, 5.0, 10.0)  # from which on a column is a stripe, times 1/L
 TURNED = ("nouns", "objects", "negation")  # to which the paper saw heads turn
-WAYS = ("weight", "norm")
 
 
-@measured(rows="rows", passes=lambda layers, heads: 5.0, block=WHOLE, annotated=True)
+@measured(rows="rows", passes=5, block=WHOLE, annotated=True)
 def features(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     """What types of token receive, pre-trained, fine-tuned and with random weights, by weight and by norm (§4.4).
 
     A token receives the mean of its column in a map. One pass of each model gives all of it; see
     :func:`weights_on_types` and :func:`count_stripes`. ``by_layer`` has the shares of the
-    destinations of a layer's attention, which sum to 1, and ``largest_sep`` that of the one [SEP] of
-    an input that receives most, means over heads. An example is the mean of a group of rows, 40
-    groups at most. All rows are one block, since words are matched by how frequent they are in all.
+    destinations of a layer's attention, which sum to 1, means over heads. An example is the mean of
+    a group of rows, 40 groups at most. All rows are one block, since words are matched by how
+    frequent they are in all.
     """
     words, batches = study.words(task, rows.start, rows.stop), study.batches(task, rows)
     models, seen = states(study, task, run, BEFORE, AFTER, RANDOM), []
@@ -381,24 +387,22 @@ def features(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
         destinations = Destinations([marks(one) for one in words])
         ways: dict[str, Any] = {"weight": Received(), "norm": ByNorm(Received())}
         seen.append(observe(model, batches, ways | {"destinations": destinations}))
-    columns = [
-        np.array([[one[way][at] for way in WAYS] for one in seen]) for at in range(len(words))
+    columns = [  # of each row, (states, ways, layers, heads, tokens)
+        np.array([[one[way][at] for way in ATTENTIONS] for one in seen]) for at in range(len(words))
     ]
     types, matched = [types_of(one) for one in words], match(words, study.settings.seed)
-    shares = [np.mean(one["destinations"], axis=2) for one in seen]
-    sep = largest([one[:, 0] for one in columns], [one[[TYPES.index("[SEP]")]] for one in types])
-    axis = ("state", "example", "layer")
-    values = weights_on_types(columns, types, matched) | {
-        "by_layer": ((*axis, "destination"), np.array(shares)),
-        "largest_sep": (axis, sep[:, 0].mean(axis=3).swapaxes(0, 1)),
-    }
+    values = weights_on_types(columns, types, matched) | count_stripes(columns, types)
+    shares = np.array([np.mean(one["destinations"], axis=2) for one in seen])
+    values["by_layer"] = (("state", "example", "layer", "destination"), shares)
     names: dict[str, Any] = {
         "state": list(models),
-        "way": list(WAYS),
+        "way": list(ATTENTIONS),
         "threshold": list(THRESHOLDS),
+        "type": list(ALL_TYPES),
+        "turned": list(TURNED),
+        "destination": list(DESTINATIONS),
     }
-    names |= {"type": list(TYPES), "turned": list(TURNED), "destination": list(DESTINATIONS)}
-    whole = xr.Dataset(values | count_stripes(columns, types), names | axes(*columns[0].shape[2:4]))
+    whole = xr.Dataset(values, names | axes(*columns[0].shape[2:4]))
     return in_groups(whole.astype(float)).mean()
 
 
@@ -409,28 +413,29 @@ def weights_on_types(
 
     ``mean`` and ``spread`` (standard deviation) over the ``count`` of rows that have the type. Of
     each row, and by weight: ``rise``, what fine-tuning adds for a type to which the paper saw
-    heads turn; and ``above``, how much more it adds for these words than for their matched words.
+    heads turn; ``above``, how much more it adds for these words than for their matched words; and
+    ``largest_sep``, the share of the one [SEP] that receives most, mean over a layer's heads.
 
     Args:
         columns: what tokens receive in each row, shape (states, ways, layers, heads, tokens).
         types: of each row, from :func:`bertology_utils.features.types_of`.
         matched: of each row, from :func:`bertology_utils.features.match`.
     """
-    axis = ("example", "type", "state", "way", "layer", "head")
-    weight = xr.Variable(axis, largest(columns, types)).transpose("state", "way", *axis[:2], ...)
-
-    def risen(masks: list[np.ndarray]) -> np.ndarray:  # (examples, types, layers, heads)
-        before, after = (largest([one[state, 0] for one in columns], masks) for state in (0, 1))
-        return after - before
-
-    own, others = np.split(risen(matched), 2, axis=1)  # types of word, and their matched words
-    turned = [LINGUISTIC.index(kind) for kind in TURNED]
+    every = np.moveaxis(largest(columns, types), (0, 1), (2, 3))
+    weight = xr.Variable(("state", "way", "example", "type", "layer", "head"), every)
+    before, after, _ = by_weight = every[:, 0]  # each (examples, types, layers, heads)
+    turned = [ALL_TYPES.index(kind) for kind in TURNED]
+    # The same of paired words of each type of word, then of the words that they are matched with.
+    paired = np.moveaxis(largest([one[:, 0] for one in columns], matched), 2, 0)
+    own, others = np.split(paired[1] - paired[0], 2, axis=1)
+    axis, sep = ("example", "turned", "layer", "head"), ALL_TYPES.index("[SEP]")
     return {
         "mean": weight.mean("example"),
         "spread": weight.std("example", ddof=1),
         "count": ("type", np.array([one.any(axis=1) for one in types]).sum(axis=0)),
-        "rise": (("example", "turned", "layer", "head"), risen(types)[:, turned]),
-        "above": (("example", "turned", "layer", "head"), (own - others)[:, turned]),
+        "rise": (axis, (after - before)[:, turned]),
+        "above": (axis, (own - others)[:, turned]),
+        "largest_sep": (("state", "example", "layer"), by_weight[:, :, sep].mean(axis=3)),
     }
 
 
@@ -460,7 +465,7 @@ def count_stripes(columns: list[np.ndarray], types: list[np.ndarray]) -> dict[st
 ABOVE = ("nothing", "places", "places, popularity off", "rivals")
 
 
-@measured(rows="rows", passes=lambda layers, heads: 4.0, block=WHOLE, annotated=True)
+@measured(rows="rows", passes=4, block=WHOLE, annotated=True)
 def links(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     """How much words attend to words that grammar links with them, and how much more than to others (§4.5).
 
@@ -496,7 +501,7 @@ def links(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     return grouped.mean().assign(totals)
 
 
-@measured(rows="rows", passes=lambda layers, heads: 2.0, annotated=True)
+@measured(rows="rows", passes=2, annotated=True)
 def from_cls(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     """How much [CLS] attends to each type of token in the last layer, before and after fine-tuning (§4.5, Figure 7).
 
@@ -514,15 +519,14 @@ def from_cls(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
                 for kind in np.flatnonzero(types[at].any(axis=1)):
                     chosen = weights[:, np.flatnonzero(types[at][kind])]
                     values[:, state, kind, at] = chosen.max(1).mean(), chosen.sum(1).mean()
-    of_state = {
-        name: (("state", "type", "example"), one)
-        for name, one in zip(("largest", "together"), values, strict=True)
-    }
-    counts = {
-        "tokens": (("type", "example"), np.stack([one.sum(axis=1) for one in types], axis=1)),
+    axis, (largest, together) = ("state", "type", "example"), values
+    found = {
+        "largest": (axis, largest),
+        "together": (axis, together),
+        "tokens": (axis[1:], np.stack([one.sum(axis=1) for one in types], axis=1)),
         "length": ("example", np.array([one.shape[1] for one in types])),
     }
-    return xr.Dataset(of_state | counts, {"state": list(models), "type": list(TOKEN_TYPES)})
+    return xr.Dataset(found, {"state": list(models), "type": list(TOKEN_TYPES)})
 
 
 # 6 · Disabling heads (§4.6, §5)
@@ -550,20 +554,37 @@ def without_each_head(
 
 
 # Of 144 heads; of other numbers the same shares.
-COUNTS = (1, 2, 4, 8, 12, 18, 27, 40, 60, 80, 100, 120, 144)
-ORDERS = ("another run's", "random 1", "random 2")  # of one run alone, its own on other rows
+DISABLED_AT_ONCE = (1, 2, 4, 8, 12, 18, 27, 40, 60, 80, 100, 120, 144)
 
 
-@measured(rows="several_rows", passes=lambda layers, heads: len(COUNTS) * len(ORDERS))
+@measured(rows="several_rows", passes=3 * len(DISABLED_AT_ONCE))
 def without_several(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     """What a classifier answers with ever more heads disabled at once by 1/L, the most dispensable ones first.
 
-    In the order of another run, by its gain by loss on the rows behind those that are answered here;
-    and in random orders.
+    In the order of another run (of one run alone, in its own), by its gain by loss on the rows
+    behind those that are answered here; and in random orders.
     """
     batches, labels = study.batches(task, rows), study.labels(task, rows)
-    model = study.classifier(task, run)
-    heads = np.array(all_heads(model))
+    model, alone = study.classifier(task, run), len(study.runs(task)) == 1
+    heads, rng = all_heads(model), np.random.default_rng([study.settings.seed, run])
+    orders = {
+        "its own, on other rows" if alone else "another run's": dispensable(study, task, run),
+        "random 1": rng.permutation(len(heads)),
+        "random 2": rng.permutation(len(heads)),
+    }
+    shares = [count * len(heads) / DISABLED_AT_ONCE[-1] for count in DISABLED_AT_ONCE]
+    counts = sorted({max(1, round(share)) for share in shares})
+    outputs = []
+    for order, count in product(orders.values(), counts):
+        with disable_heads(model, [heads[at] for at in order[:count]]):
+            outputs.append(predict_logits(model, batches))
+    by_order = np.reshape(outputs, (len(orders), len(counts), *np.shape(outputs[0])))
+    values = judged(by_order, labels, "order", "count")
+    return xr.Dataset(values, {"order": list(orders), "count": counts})
+
+
+def dispensable(study: Study, task: str, run: int) -> np.ndarray:
+    """Numbers of all heads, those first that another run does best without, for :func:`without_several`."""
     other = without_each_head(study, task, study.another_run(task, run))
     first = study.settings.several_rows
     if first >= other.sizes["example"]:
@@ -573,23 +594,10 @@ def without_several(study: Study, task: str, run: int, rows: slice) -> xr.Datase
         )
     unseen = other.isel(example=slice(first, None))
     gain = (unseen.loss.astype(float) - unseen.loss_without).mean("example")
-    rng = np.random.default_rng([study.settings.seed, run])
-    orders = [
-        np.argsort(-gain.values.ravel(), kind="stable"),
-        *(rng.permutation(len(heads)) for _ in ORDERS[1:]),
-    ]
-    counts = sorted({max(1, round(count * len(heads) / COUNTS[-1])) for count in COUNTS})
-    outputs = np.empty((len(orders), len(counts), len(labels), model.config.num_labels))
-    for place in np.ndindex(outputs.shape[:2]):
-        with disable_heads(model, heads[orders[place[0]][: counts[place[1]]]]):
-            outputs[place] = predict_logits(model, batches)
-    alone = len(study.runs(task)) == 1
-    names = ["its own, on other rows" if alone else ORDERS[0], *ORDERS[1:]]
-    values = judged(outputs, labels, "order", "count")
-    return xr.Dataset(values, {"order": names, "count": counts})
+    return np.argsort(-gain.values.ravel(), kind="stable")
 
 
-@measured(rows="rows", passes=lambda layers, heads: 1.0, pairs=True)
+@measured(rows="rows", passes=1, pairs=True)
 def shared_words(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     """How much more a word attends to the same word in the other sentence than to the other words there (§5).
 
@@ -603,7 +611,7 @@ def shared_words(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
 # 7 · Value norms (Kobayashi et al., 2020)
 
 
-@measured(rows="rows", passes=lambda layers, heads: 8.0, block=WHOLE)
+@measured(rows="rows", passes=8, block=WHOLE)
 def carried(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     """What heads carry from [CLS], [SEP], punctuation and words, by weight, by norm and by projection.
 
@@ -622,11 +630,11 @@ def carried(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
         "output": (("state", "layer", "head"), output.mean(axis=1)),
         "tokens": (("example", "type"), in_order(types, batches)),
     }
-    names = {"state": list(models), "count": list(sinks.COUNTS), "type": list(sinks.TYPES)}
+    names = {"state": list(models), "count": list(sinks.COUNTED_BY), "type": list(sinks.TYPES)}
     return xr.Dataset(values, axes(*output.shape[2:]) | names)
 
 
-@measured(rows="compared_rows", passes=lambda layers, heads: 22.0)
+@measured(rows="compared_rows", passes=22)
 def cuts(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     """What a classifier answers with attention to a sink, or to words, cut from all heads; and how far the answer moves.
 
@@ -640,7 +648,7 @@ def cuts(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     return xr.Dataset(values, {"sink": list(sinks.SINKS), "cut": list(sinks.CUTS)})
 
 
-@measured(rows="compared_rows", passes=lambda layers, heads: 9.0)
+@measured(rows="compared_rows", passes=9)
 def cut_words(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     """What a classifier answers with attention to random whole words dropped until as much norm is gone as [CLS] and [SEP] have.
 
@@ -650,7 +658,7 @@ def cut_words(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     model, batches = study.classifier(task, run), study.batches(task, rows)
     cut = sinks.cut_words(model, batches, study.tokenizer, study.settings.seed)
     values = after_cuts(cut, study.labels(task, rows), ("order", "draw"))
-    return xr.Dataset(values, {"order": list(sinks.ORDERS), "draw": range(1, sinks.DRAWS + 1)})
+    return xr.Dataset(values, {"order": list(sinks.WORD_ORDERS), "draw": range(1, sinks.DRAWS + 1)})
 
 
 def after_cuts(
@@ -670,7 +678,7 @@ def after_cuts(
 # 8 · The pre-trained encoder
 
 
-@measured(rows="sentences", passes=lambda layers, heads: 1.0, version=2, of="treebank", axis="word")
+@measured(rows="sentences", passes=1, version=2, of="treebank", axis="word")
 def pointing(study: Study, rows: slice, start: str = "pre-trained") -> xr.Dataset:
     """Which other word of its sentence each word attends to most, by head, and which is its governor: offsets in words.
 
@@ -705,7 +713,7 @@ def pointing(study: Study, rows: slice, start: str = "pre-trained") -> xr.Datase
 SPECIAL = ("[CLS]", "[SEP]", "largest [SEP]")  # a pair has two of [SEP], or more
 
 
-@measured(rows="rows", passes=lambda layers, heads: 3.0, of="treebank")
+@measured(rows="rows", passes=3, of="treebank")
 def special_tokens(study: Study, rows: slice) -> xr.Dataset:
     """How much of its attention the average token gives to [CLS] and to [SEP], by head: in sentences, and in pairs of them.
 
@@ -744,7 +752,7 @@ def special_tokens(study: Study, rows: slice) -> xr.Dataset:
 STEPS = 6  # on the way to a classifier without heads; the third is without half of them
 RANKED_ON = 256  # training rows by which heads are ranked
 RANDOM_ORDERS = 3
-FINE_TUNING = 60.0  # forward passes of a measured row that a fine-tuning takes as long as
+FINE_TUNING = 60  # forward passes of a measured row that a fine-tuning takes as long as
 
 
 def ranking_batches(study: Study, task: str) -> list[Batch]:
@@ -755,7 +763,7 @@ def ranking_batches(study: Study, task: str) -> list[Batch]:
     return make_batches(inputs, study.tokenizer)
 
 
-@measured(rows="pruned_rows", passes=lambda layers, heads: 35.0, block=WHOLE)
+@measured(rows="pruned_rows", passes=35, block=WHOLE)
 def pruned(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     """What a classifier answers as its heads are removed, a sixth of them at a time: they give zero (§5).
 
@@ -773,7 +781,8 @@ def pruned(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     orders = {
         "ranked once": np.argsort(rank.ravel(), kind="stable"),
         "ranked anew": np.array([heads.index(head) for head in anew]),
-    } | {f"random {at}": rng.permutation(len(heads)) for at in range(1, RANDOM_ORDERS + 1)}
+    }
+    orders |= {f"random {at}": rng.permutation(len(heads)) for at in range(1, RANDOM_ORDERS + 1)}
     counts = [round(len(heads) * step / STEPS) for step in range(STEPS + 1)]
 
     @cache
@@ -816,7 +825,7 @@ def answers_of_cut(study: Study, task: str, run: int, rows: slice, cut: Cut) -> 
     return judged(predict_logits(model, study.batches(task, rows)), labels)
 
 
-@measured(rows="pruned_rows", passes=lambda layers, heads: FINE_TUNING, block=WHOLE)
+@measured(rows="pruned_rows", passes=FINE_TUNING, block=WHOLE)
 def halves(study: Study, task: str, run: int, rows: slice, half: str = "good") -> xr.Dataset:
     """What a classifier answers that is fine-tuned from the pre-trained encoder with half of its heads (Prasanna et al., 2020).
 
@@ -837,7 +846,7 @@ def halves(study: Study, task: str, run: int, rows: slice, half: str = "good") -
 LOWEST = {"quarter": 1 / 4, "half": 1 / 2, "three-quarters": 3 / 4, "all": 1.0}  # of the layers
 
 
-@measured(rows="pruned_rows", passes=lambda layers, heads: FINE_TUNING, block=WHOLE)
+@measured(rows="pruned_rows", passes=FINE_TUNING, block=WHOLE)
 def frozen(study: Study, task: str, run: int, rows: slice, lowest: str = "half") -> xr.Dataset:
     """What a classifier answers of which fine-tuning left the embeddings and the lowest layers as they were (Lee et al., 2019).
 
@@ -865,9 +874,7 @@ def trees_in_parts(study: Study, rows: slice) -> tuple[Corpus, np.ndarray, int]:
 
 
 # In one block, since what is fitted is fitted once.
-@measured(
-    rows="trees", passes=lambda layers, heads: 2.0, block=WHOLE, of="treebank", axis="sentence"
-)
+@measured(rows="trees", passes=2, block=WHOLE, of="treebank", axis="sentence")
 def vector_trees(study: Study, rows: slice, start: str = "pre-trained") -> xr.Dataset:
     """How many arcs of a sentence's dependency tree a probe in closed form finds in vectors, by layer; without punctuation.
 
@@ -888,11 +895,8 @@ def vector_trees(study: Study, rows: slice, start: str = "pre-trained") -> xr.Da
     probe = train_probe(vectors[middle, :last], fitted, seed=study.settings.seed)
     trained = probe_scores(probe, vectors[middle], trees)
     both, later = np.stack([by_layer[middle], by_several]), ends(trees, "adjacent")[count - 1]
-    sizes = [len(one.kept) for one in trees]
-    offsets = [
-        np.where(tree.heads < 0, 0, tree.heads - np.arange(len(tree.heads))) for tree in trees
-    ]
     spread = np.stack(covariances(vectors[middle, :last], fitted))
+    sizes = [len(one.kept) for one in trees]
     values = {
         "right": (("layer", "sentence"), arcs_right(trees, by_layer)),
         "right_trained": ("sentence", arcs_right(trees, trained)),
@@ -901,15 +905,13 @@ def vector_trees(study: Study, rows: slice, start: str = "pre-trained") -> xr.Da
         "part": ("sentence", part),
         "number": ("word", np.repeat(np.arange(len(trees), dtype=np.int16), sizes)),
         "upos": ("word", [tree.words[at].upos for tree in trees for at in tree.kept]),
-        "governor": ("word", np.concatenate(offsets).astype(np.int8)),
+        "governor": ("word", np.concatenate([one.offsets for one in trees]).astype(np.int8)),
     }
     names = {"layer": range(len(vectors)), "by": ["one layer", "several layers"]}
     return xr.Dataset(values, names | {"pairs": ["adjacent", "other"]})
 
 
-@measured(
-    rows="trees", passes=lambda layers, heads: 3.0, block=WHOLE, of="treebank", axis="sentence"
-)
+@measured(rows="trees", passes=3, block=WHOLE, of="treebank", axis="sentence")
 def attention_trees(study: Study, rows: slice, start: str = "pre-trained") -> xr.Dataset:
     """How many arcs of a sentence's dependency tree are found by the attention of single heads, of each layer's, and of all.
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 TYPES = ("[CLS]", "[SEP]", "punctuation", "words")
 # How a token's part in what a head gives is counted.
-COUNTS = ("weight", "norm", "lengths exchanged", "projection")
+COUNTED_BY = ("weight", "norm", "lengths exchanged", "projection")
 
 
 def tokens_by_type(batch: Batch, tokenizer: PreTrainedTokenizerBase) -> torch.Tensor:
@@ -161,7 +161,7 @@ CUTS = {
     "words dropped, equal sum": ("sum", "nothing"),
     "sink dropped, last layer only": ("sink", "nothing"),
 }
-ORDERS = ("one for all heads", "each head's own")  # in which whole words are dropped
+WORD_ORDERS = ("one for all heads", "each head's own")  # in which whole words are dropped
 DRAWS = 3  # of each order
 
 
@@ -224,7 +224,7 @@ def cut_words(
         seed: of the orders.
 
     Returns:
-        As :func:`cut_attention`, with axes of :data:`ORDERS` and of draws for sinks and cuts.
+        As :func:`cut_attention`, with axes of :data:`WORD_ORDERS` and of draws for sinks and cuts.
 
     Raises:
         ValueError: as :func:`cut_attention`.
@@ -236,13 +236,13 @@ def cut_words(
         whose: str, draw: int, batch: Batch, types: torch.Tensor, layer: int, maps: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         is_sink, words = types[:, SINKS["both"]].any(dim=1), types[:, TYPES.index("words")]
-        heads, of = (1, 0) if whose == ORDERS[0] else (maps.shape[1], layer + 1)
+        heads, of = (1, 0) if whose == WORD_ORDERS[0] else (maps.shape[1], layer + 1)
         order = random_order(batch, heads, lambda index: (seed, draw, of, index))
         gone = words_to_cut(maps, norms, is_sink, words, order.expand(maps.shape[:3]))
         return gone, maps - gone
 
     batches = check(model, batches, whole=False)  # an order follows from the example alone
-    return _answers(model, batches, tokenizer, norms, cut, ORDERS, range(DRAWS))
+    return _answers(model, batches, tokenizer, norms, cut, WORD_ORDERS, range(DRAWS))
 
 
 def _answers(

@@ -47,8 +47,8 @@ class Measurement:
         function: of a study, a task, a run, a slice of the rows, and options; returns a Dataset.
         rows: the study's entry that says how many rows it takes; or, by an option's value, another
             entry.
-        passes: how many forward passes of one example it takes, of (layers, heads); for the
-            estimate of hours.
+        passes: how many forward passes of one example it takes, or a function of layers and heads
+            that says so; for the estimate of hours.
         version: raised when the meaning of what it returns changes.
         block: rows between two points from which it can go on; :data:`WHOLE` for one that does not.
         pairs: whether it is of tasks with two sentences only.
@@ -61,7 +61,7 @@ class Measurement:
 
     function: Callable[..., xr.Dataset]
     rows: str | dict[str, str]
-    passes: Callable[[int, int], float]
+    passes: float | Callable[[int, int], float]
     version: int = 1
     block: int = 100
     pairs: bool = False
@@ -186,7 +186,7 @@ class Measurement:
 
 
 def measured(
-    rows: str | dict[str, str], passes: Callable[[int, int], float], **others: Any
+    rows: str | dict[str, str], passes: float | Callable[[int, int], float], **others: Any
 ) -> Callable[[Callable[..., xr.Dataset]], Measurement]:
     """Make a function a :class:`Measurement`, with these attributes."""
     return lambda function: Measurement(function, rows, passes, **others)

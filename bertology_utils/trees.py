@@ -95,6 +95,11 @@ class Tree:
         """Which pairs an arc joins, shape (pairs,)."""
         return self.distances[self.pairs] == 1
 
+    @property
+    def offsets(self) -> np.ndarray:
+        """How many words behind each word its governor stands, 0 for none; shape (kept,)."""
+        return np.where(self.heads < 0, 0, self.heads - np.arange(len(self.heads)))
+
 
 def arcs_right(trees: Sequence[Tree], scores: np.ndarray) -> np.ndarray:
     """How many arcs of each sentence the spanning tree with the highest sum of scores has: (…, pairs) to (…, sentences)."""

@@ -67,7 +67,7 @@ def test_types_are_told_by_the_tokens(case):
 
 def test_what_is_carried_equals_a_plain_loop(case):
     made = sinks.carried(case[0], case[2], case[1], seed=1)
-    exchanged = sinks.COUNTS.index("lengths exchanged")
+    exchanged = sinks.COUNTED_BY.index("lengths exchanged")
     for example in range(len(PAIRS)):
         _, types, maps, f = alone(case, example)
         count = len(types)

@@ -35,7 +35,7 @@ KILLED = {3}  # first rows of blocks in which a measurement is killed
 
 @measured(
     rows={"plain": "disabled_rows", "few": "compared_rows"},
-    passes=lambda layers, heads: 1.0,
+    passes=1,
     block=3,
 )
 def counted(study, task, run, rows, way="plain"):
@@ -550,7 +550,7 @@ from bertology_utils.settings import StudySettings
 from bertology_utils.study import Study
 Study.fingerprint = lambda *_: "x"
 
-@measured(rows="disabled_rows", passes=lambda layers, heads: 1.0, block=2)
+@measured(rows="disabled_rows", passes=1, block=2)
 def slow(study, task, run, rows):
     time.sleep({pause})
     print(rows.start, flush=True)
