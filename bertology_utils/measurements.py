@@ -723,7 +723,6 @@ def special_tokens(study: Study, rows: slice) -> xr.Dataset:
     model, tokenizer, texts = study.encoder(), study.tokenizer, study.texts(rows)
     pairs = [*zip(texts, texts[1:] + texts[:1], strict=True)]
     inputs: dict[str, Any] = {"one sentence": texts, "two sentences": pairs}
-
     of_inputs = []  # each (examples, tokens, all heads and an even one)
     for several in inputs.values():
         batches, parts = batches_of(several, tokenizer, max_length=LONGEST), []
@@ -795,10 +794,8 @@ def pruned(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     ]
     values = judged(np.array(outputs), labels, "order", "count")
     values |= judged(bag_of_words(study, task, rows), labels, of="_bag")
-    values |= {
-        "importance": (("layer", "head"), rank),
-        "head_at": (("order", "place"), np.array([*orders.values()], np.int16)),
-    }
+    values["importance"] = (("layer", "head"), rank)
+    values["head_at"] = (("order", "place"), np.array([*orders.values()], np.int16))
     return xr.Dataset(values, axes(*shape_of(model)) | {"order": list(orders), "count": counts})
 
 
