@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from .batches import Batch, Measurement, check_batches, in_order
+from .batches import Batch, Observer, check_batches, in_order
 from .common import one_of
 from .hooks import attention_hooks, device_of, shape_of, unwrap, weight_and_bias
 
@@ -150,13 +150,13 @@ def vectors(model: PreTrainedModel, batch: Batch) -> list[torch.Tensor]:
 
 @dataclass
 class ByNorm:
-    """Measurement: another one, fed with a_ij ‖f(x_j)‖ in place of weights; rows sum to 1.
+    """Observer: another one, fed with a_ij ‖f(x_j)‖ in place of weights; rows sum to 1.
 
     Attributes:
-        measurement: see :class:`bertology_utils.batches.Measurement`.
+        measurement: see :class:`bertology_utils.batches.Observer`.
     """
 
-    measurement: Measurement
+    measurement: Observer
 
     @contextmanager
     def attach(self, model: PreTrainedModel) -> Iterator[None]:
@@ -166,7 +166,7 @@ class ByNorm:
             yield
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
-        """Take in one layer; see :class:`bertology_utils.batches.Measurement`."""
+        """Take in one layer; see :class:`bertology_utils.batches.Observer`."""
         self.measurement.update(layer, by_norm(maps, self._norms.lengths), batch)
 
     def compute(self) -> Any:
@@ -199,7 +199,7 @@ def attention_maps(
 
 
 class _Maps:
-    """Measurement: all maps as they are, layer by layer."""
+    """Observer: all maps as they are, layer by layer."""
 
     def __init__(self) -> None:
         self._maps: list[torch.Tensor] = []
@@ -214,14 +214,14 @@ class _Maps:
 def observe(
     model: PreTrainedModel,
     batches: Batch | Iterable[Batch],
-    measurements: Mapping[str, Measurement],
+    measurements: Mapping[str, Observer],
 ) -> dict[str, Any]:
     """One pass of ``model`` over ``batches`` that feeds every measurement.
 
     Args:
         model: encoder or classifier in evaluation mode.
         batches: see :func:`check_batches`; moved to the model's device.
-        measurements: by name; see :class:`bertology_utils.batches.Measurement`.
+        measurements: by name; see :class:`bertology_utils.batches.Observer`.
 
     Returns:
         What each measurement computed, by name.

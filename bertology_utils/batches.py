@@ -85,7 +85,7 @@ def _tensor(one: Any) -> Any:
     return torch.from_numpy(one) if isinstance(one, np.ndarray) else one
 
 
-class Measurement(Protocol):
+class Observer(Protocol):
     """What :func:`observe` feeds, in the manner of torchmetrics; each for one pass over one data set.
 
     One that needs more of a model than its maps has a method ``attach(model)``, a context manager
@@ -107,17 +107,17 @@ class Measurement(Protocol):
 
 
 class ByExample:
-    """A :class:`Measurement` of single examples: what :meth:`measure` finds in every layer is kept by example."""
+    """An :class:`Observer` of single examples: what :meth:`measure` finds in every layer is kept by example."""
 
     def __init__(self) -> None:
         self._layers = defaultdict[int, list[np.ndarray]](list)
 
     def measure(self, maps: torch.Tensor, batch: Batch) -> Iterable[np.ndarray]:
-        """Of each example of a batch what is measured in one layer's maps; see :meth:`Measurement.update`."""
+        """Of each example of a batch what is measured in one layer's maps; see :meth:`Observer.update`."""
         raise NotImplementedError
 
     def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
-        """Measure one layer; see :class:`Measurement`."""
+        """Measure one layer; see :class:`Observer`."""
         for index, values in zip(batch.index, self.measure(maps, batch), strict=True):
             self._layers[index].append(values)
 

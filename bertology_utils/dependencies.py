@@ -41,7 +41,7 @@ NEAREST = tuple(f"{tag} {side}" for tag in TAGS for side in ("before", "after", 
 
 
 class Pointing(ByExample):
-    """Measurement: does each head point along the arcs of the sentences?
+    """Observer: does each head point along the arcs of the sentences?
 
     Args:
         inputs: per example of the data.

@@ -33,7 +33,7 @@ def types_of(annotated: AnnotatedInput) -> np.ndarray:
 
 
 class Received(ByExample):
-    """Measurement: what every token receives from the average token, for every head: the mean of its column.
+    """Observer: what every token receives from the average token, for every head: the mean of its column.
 
     Per example shape (layers, heads, tokens); a head's sum to 1.
     """
@@ -119,7 +119,7 @@ def marks(annotated: AnnotatedInput) -> np.ndarray:
 
 
 class Destinations(ByExample):
-    """Measurement: how each head divides its attention among :data:`DESTINATIONS`.
+    """Observer: how each head divides its attention among :data:`DESTINATIONS`.
 
     Per example shape (layers, heads, 7): shares of the average token's attention, which sum to 1.
 
@@ -143,7 +143,7 @@ class Destinations(ByExample):
 
 
 class Neighbours(ByExample):
-    """Measurement: attention to the previous token, the token itself and the next, whatever these are.
+    """Observer: attention to the previous token, the token itself and the next, whatever these are.
 
     Per example shape (layers, heads, 3): shares of the average token's attention.
     """
@@ -162,7 +162,7 @@ def to_neighbours(maps: torch.Tensor, batch: Batch) -> torch.Tensor:
 
 
 class TwinWords(ByExample):
-    """Measurement: what a word gives its twins in the other sentence minus what it gives that sentence's other words (§5).
+    """Observer: what a word gives its twins in the other sentence minus what it gives that sentence's other words (§5).
 
     Mean over the words that have a twin, both ways. Punctuation and special tokens do not count as
     words. Per example shape (layers, heads), NaN for an input without such words.

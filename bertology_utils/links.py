@@ -54,7 +54,7 @@ def as_set(cells: Cells) -> set[tuple[int, int]]:
 
 
 class StrongestCells(ByExample):
-    """Measurement: the largest weight in each of an input's sets of cells, for every head.
+    """Observer: the largest weight in each of an input's sets of cells, for every head.
 
     Per example shape (layers, sets, heads).
 
@@ -231,7 +231,7 @@ def link_counts(inputs: Sequence[InputLinks], what: str = "") -> np.ndarray:
 
 
 class TokenLinkAttention(StrongestCells):
-    """Measurement: the weight along every link, and how much more that is than at other places.
+    """Observer: the weight along every link, and how much more that is than at other places.
 
     Args:
         links: per example of the data, from :func:`borrow`.
@@ -384,7 +384,7 @@ def partners(placed: Sequence[FramePlaces], seed: int) -> list[list[int]]:
 
 
 class BeyondWords(StrongestCells):
-    """Measurement: the largest weight in each set of cells, beyond what the two words give and receive anyway.
+    """Observer: the largest weight in each set of cells, beyond what the two words give and receive anyway.
 
     From every weight the mean of its row and that of its column are subtracted, and the mean of all
     is added; the means are over words, without special tokens.

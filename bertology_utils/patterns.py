@@ -284,7 +284,7 @@ def load_regression() -> PatternRegression:
 
 
 class Patterns(ByExample):
-    """Measurement: the pattern of every map (§4.1).
+    """Observer: the pattern of every map (§4.1).
 
     Args:
         classifier: such as :func:`bertology_utils.patterns.load_network`.
