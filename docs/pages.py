@@ -122,11 +122,11 @@ def signs(text: str) -> str:
     return re.sub(r"(?<![\w.])-(?=\d)", "−", text)
 
 
-_ENDS = {
-    HOLDS: ("come", "out as the paper says"),
-    FAILS: ("come", "out otherwise"),
-    UNDECIDED: ("stay", "undecided"),
-    UNTESTED: ("stay", "untestable"),
+_ENDS = {  # of a sentence on one statement, with an s, or on several
+    HOLDS: "come{} out as the paper says",
+    FAILS: "come{} out otherwise",
+    UNDECIDED: "stay{} undecided",
+    UNTESTED: "cannot be tested",
 }
 
 
@@ -183,12 +183,12 @@ def outcomes(root: Path, _: str) -> list[str]:
     """How many of the main statements have each outcome in E5, with the first one as an example."""
     found = main_statements(root)
     lines = [f"We tested {len(found)} main statements of the paper on E5:", ""]
-    for outcome, (verb, rest) in _ENDS.items():
+    for outcome, verb in _ENDS.items():
         if of := [one for one in found if one.rows["e5"]["verdict"] == outcome]:
-            ends = f"{verb}{'s' if len(of) == 1 else ''} {rest}"
+            ends = verb.format("s" if len(of) == 1 else "")
+            like = ", such as" if len(of) > 1 else ":"
             example = re.sub(r" \(§.*", "", of[0].text)
-            like = "such as" if len(of) > 1 else "namely"
-            lines.append(f"- **{len(of)} {ends}**, {like} “{example}”.")
+            lines.append(f"- **{len(of)} {ends}**{like} “{example}”.")
     return lines
 
 
@@ -224,9 +224,10 @@ def repeated(root: Path) -> str:
     lost = sum(number for (_, new), number in decided.items() if new == UNDECIDED)
     turned = sum(decided.values()) - same - lost
     return (
-        f"Of the numbers that *E5 again* repeats with other rows and other fine-tuning runs, {sum(decided.values())}"
-        f" were decided in E5 (✓ or ✗). The mark is the same again: {same}; undecided now:"
-        f" {lost}; the opposite now: {turned or 'none'}. A number is the estimate of a claim on one task."
+        "Count each estimate of a claim on one task as a number. Of those that *E5 again* repeats"
+        f" with other rows and other fine-tuning runs, {sum(decided.values())} were decided in E5"
+        f" (✓ or ✗): {same} have the same mark again, {lost} are undecided now, and"
+        f" {turned or 'none'} have the opposite mark."
     )
 
 

@@ -119,8 +119,8 @@ def test_what_is_repeated_is_counted_where_it_was_decided_and_is_not_of_the_same
     for study in ("e5", "e5-again"):
         write_claims(tmp_path, study, 8, a=("", "✓"))
     line = repeated(tmp_path)
-    assert " 3 were decided" in line and "the same again: 1; undecided now: 1; the" in line
-    assert "the opposite now: 1." in line
+    assert " 3 were decided in E5 (✓ or ✗): 1 have the same mark again, 1 are undecided" in line
+    assert "and 1 have the opposite mark." in line
 
 
 def test_main_statements_stand_by_outcome_keep_their_words_and_are_counted(tmp_path):
@@ -138,7 +138,9 @@ def test_main_statements_stand_by_outcome_keep_their_words_and_are_counted(tmp_p
     assert [line.split()[1] for line in lines] == ["First", "Second", "Third", "Late"]
     told_of = "| Second (§4; points) <!-- page 1, b --> | its words | **✗** MRPC +1.0 | – | ? | A note. | 1 |"
     assert lines[1] == told_of
-    assert "- **1 comes out as the paper says**, namely “First”." in outcomes(tmp_path, "e5")
+    told_of = outcomes(tmp_path, "e5")
+    assert "- **1 comes out as the paper says**: “First”." in told_of
+    assert told_of[-1] == "- **1 cannot be tested**: “Late”."
     assert update(tmp_path) == []
     write_claims(tmp_path, "e5", 1, a=("", "✓"), b=("", "✗"))
     with pytest.raises(ValueError, match=r"unknown claim of a statement on page 1 'd'; choose one"):
