@@ -127,7 +127,8 @@ def concordance(one: xr.Dataset) -> xr.DataArray:
         ValueError: see :func:`outputs`.
     """
     differ, apart = (
-        np.sign(each - each.rename(example="other")) for each in (one.label, outputs(one))
+        np.sign(each - each.rename(example="other"))
+        for each in (one.label.astype(float), outputs(one))  # labels may have 16 bits on file
     )
     pairs = abs(differ).mean("other")  # of each example, the share of others with another label
     right = (abs(differ) * (1 + differ * apart) / 2).mean("other")
@@ -186,16 +187,15 @@ def estimate(values: Mapping[str, xr.DataArray], level: float = 0.95) -> xr.Data
         parts, xr.IndexVariable("task", list(values)), coords="minimal", compat="override"
     )
     own = tasks.runs - 1
-    if not own.sum():
-        of_runs, degrees = 0 * tasks.examples, 0 * tasks.examples + 1e6
-    else:
+    of_runs, known = 0 * tasks.examples, 1  # where no task has a second run
+    if own.sum():
         common = (tasks.between * own).sum("task") / own.sum()
         pooled = (tasks.between * own + common * PRIOR) / (own + PRIOR)
         of_runs = pooled.clip(min=0) / tasks.runs
         known = np.minimum(own + PRIOR, own.sum())  # no more than all tasks' runs say together
-        spread = of_runs**2 / known + tasks.examples**2 / (tasks.number - 1)
-        degrees = (tasks.examples + of_runs) ** 2 / spread.where(spread > 0)
-        degrees = degrees.fillna(1e6)
+    spread = of_runs**2 / known + tasks.examples**2 / (tasks.number - 1)
+    degrees = (tasks.examples + of_runs) ** 2 / spread.where(spread > 0)
+    degrees = degrees.fillna(1e6)
     made = xr.Dataset(
         {"value": tasks.value, "error": np.sqrt(tasks.examples + of_runs), "degrees": degrees}
     )

@@ -95,8 +95,8 @@ def test_a_reader_types_a_pair_or_a_sentence(own, shown):
 
 def test_what_the_notebook_hands_to_bertviz_is_what_bertviz_takes(own, head_view):
     """Layers of maps of shape (1, heads, tokens, tokens), and as many tokens; without bertviz."""
-    blocks = re.findall(r"```python\n(.*?)```", text_of("markdown", "bertviz"), re.DOTALL)
-    exec(next(block for block in blocks if "bertviz" in block), own)
+    (call,) = re.findall(r"`(head_view\(.*?\))`", text_of("markdown", "head_view("))
+    exec(f"from bertviz import head_view\n{call}", own)
     (((maps, tokens), options),) = head_view
     assert [layer.shape for layer in maps] == [(1, 4, len(tokens), len(tokens))] * 3
     assert tokens == own["own_tokens"] and options == {"layer": 1, "heads": [2]}
@@ -119,7 +119,8 @@ def test_confidence_and_the_flips_of_the_least_confident_tenth_are_those_of_a_pl
     flips = {"SST-2": xr.DataArray(flipped, dims=["run", *HEADS, "example"])}
     names = {"without": {"SST-2": one}, "flipped": flips, "HEADS": HEADS}
     names |= {"np": np, "stats": stats}
-    exec(text_of("code", "confidence, unsure, held ="), names)
+    exec(text_of("code", "confidence = {}").split("first = ")[0], names)
+    exec(text_of("code", "unsure, held = {}, {}"), names)
     confidence = np.maximum(p, 1 - p)
     np.testing.assert_allclose(names["confidence"]["SST-2"], confidence)
     shares = []

@@ -572,14 +572,14 @@ def test_measured_heads_are_means_of_what_results_hold():
     names = {one["what"] for one in every}
     assert len(names) == sum(len(several) for several in measured.MEASURES.values()) <= 12
     assert len(found) == len(every)
-    without = xr.load_dataset(ROOT / "results/e5/without_each_head/RTE-1.nc")
+    without = xr.load_dataset(ROOT / "results/e5/without_each_head/QQP-2.nc")
     changed = without.right_without.astype(float) - without.right
     gains = (100 * changed.mean("example")).transpose("layer", "head").values.ravel()
-    rte = found["gain in score", "RTE"]
-    np.testing.assert_allclose(rte["value"], gains, atol=0.01)
+    qqp = found["gain in score", "QQP"]
+    np.testing.assert_allclose(qqp["value"], gains, atol=0.01)
     assert all(
         low <= one <= high
-        for low, one, high in zip(rte["low"], rte["value"], rte["high"], strict=True)
+        for low, one, high in zip(qqp["low"], qqp["value"], qqp["high"], strict=True)
     )
     weight = xr.load_dataset(ROOT / "results/e5/special_tokens/treebank.nc").weight.astype(float)
     on_cls = 100 * weight.sel(input="one sentence", token="[CLS]").mean("example")

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import xarray as xr
+from scipy.stats import t as students_t
 
 from bertology_utils import stats
 from bertology_utils.claims import FAILS, HOLDS, UNDECIDED, mark
@@ -34,7 +35,8 @@ def test_an_estimate_of_one_run_is_the_usual_mean_and_error_and_keeps_other_axes
     assert float(found.value) == pytest.approx(float(one.mean()))
     error = float(one.std("example", ddof=1)[0]) / 300**0.5
     assert float(found.error) == pytest.approx(error)
-    assert float(found.high - found.low) == pytest.approx(2 * 1.96 * error, rel=1e-3)
+    half = students_t.ppf(0.975, 299) * error
+    assert float(found.high - found.low) == pytest.approx(2 * half)
 
 
 def test_intervals_cover_the_mean_of_all_runs_and_examples_in_19_of_20_cases():
@@ -137,6 +139,11 @@ def test_a_concordance_is_the_share_of_pairs_in_order_whatever_the_threshold():
     labels, answers = np.array([0.0, 0.2, 0.2, 0.9]), np.array([1.0, 5.0, 2.0, 3.0])
     of = xr.Dataset({"label": ("example", labels), "answer": (("run", "example"), answers[None])})
     assert float(stats.concordance(of).mean()) == pytest.approx(100 * 4 / 5)
+    many = np.random.default_rng(0).random((2, 400)).astype(np.float16)  # as on file
+    of = xr.Dataset({"label": ("example", many[0]), "answer": (("run", "example"), many[1:])})
+    assert float(stats.concordance(of).mean()) == pytest.approx(
+        float(stats.concordance(of.astype(float)).mean()), abs=1e-9
+    )
     with pytest.raises(ValueError, match="labels 0 and 1, and there is 2"):
         stats.concordance(answered(np.full(3, 0.5), np.array([0, 1, 2])))
 
