@@ -231,8 +231,12 @@ def null_maxima(
     """
     flat = values.transpose("example", ...).values.astype(float)
     flat = flat.reshape(len(flat), -1)
-    means = np.random.default_rng(seed).choice([-1.0, 1.0], (draws, len(flat))) @ flat / len(flat)
-    return (abs(means) if sides == 2 else means).max(axis=1)
+    rng, highest = np.random.default_rng(seed), []
+    for start in range(0, draws, 4000):  # all at once would need much memory
+        signs = rng.choice([-1.0, 1.0], (min(4000, draws - start), len(flat)))
+        means = signs @ flat / len(flat)
+        highest.append((abs(means) if sides == 2 else means).max(axis=1))
+    return np.concatenate(highest)
 
 
 def corrected_p(values: xr.DataArray, draws: int = 4000, seed: int = 1) -> xr.DataArray:
