@@ -224,8 +224,8 @@ def repeated(root: Path) -> str:
     lost = sum(number for (_, new), number in decided.items() if new == UNDECIDED)
     turned = sum(decided.values()) - same - lost
     return (
-        "Count each estimate of a claim on one task as a number. Of those that *E5 again* repeats"
-        f" with other rows and other fine-tuning runs, {sum(decided.values())} were decided in E5"
+        "*E5 again* repeats many of E5's estimates, each of one claim on MRPC, with other rows and"
+        f" other fine-tuning runs. In E5, {sum(decided.values())} of these were decided"
         f" (✓ or ✗): {same} have the same mark again, {lost} are undecided now, and"
         f" {turned or 'none'} have the opposite mark."
     )
