@@ -170,7 +170,7 @@ def main_statements(root: Path) -> list[Statement]:
 
 def statements(root: Path, _: str) -> list[str]:
     """The paper's main statements: E5's verdict and numbers, and the marks of the other studies."""
-    lines = table(("the paper says", "its words", *OTHERS.values(), "caveat", "section"), [])
+    lines = table(("the paper says", "what it reports", *OTHERS.values(), "caveat", "section"), [])
     for one in main_statements(root):
         marks = [one.rows[study]["verdict"] if study in one.rows else "–" for study in OTHERS][1:]
         first = in_markdown(in_short(one.rows["e5"], intervals=False))

@@ -125,7 +125,7 @@ def test_what_is_repeated_is_counted_where_it_was_decided_and_is_not_of_the_same
 
 def test_main_statements_stand_by_outcome_keep_their_words_and_are_counted(tmp_path):
     rows = "".join(
-        f"| {text} (§4; points) <!-- page 1, {claim} --> | its words | x | A note. | 1 |\n"
+        f"| {text} (§4; points) <!-- page 1, {claim} --> | what it reports | x | A note. | 1 |\n"
         for text, claim in (("Third", "d"), ("Second", "b"), ("First", "a"), ("Late", "f"))
     )
     (tmp_path / "RESULTS.md").write_text(f"<!-- statements: all -->\n\n\n{rows}<!-- end -->\n")
@@ -136,7 +136,7 @@ def test_main_statements_stand_by_outcome_keep_their_words_and_are_counted(tmp_p
     assert {path.name for path in update(tmp_path)} == {"README.md", "RESULTS.md"}
     lines = statements(tmp_path, "all")[2:]
     assert [line.split()[1] for line in lines] == ["First", "Second", "Third", "Late"]
-    told_of = "| Second (§4; points) <!-- page 1, b --> | its words | **✗** MRPC +1.0 | – | ? | A note. | 1 |"
+    told_of = "| Second (§4; points) <!-- page 1, b --> | what it reports | **✗** MRPC +1.0 | – | ? | A note. | 1 |"
     assert lines[1] == told_of
     told_of = outcomes(tmp_path, "e5")
     assert "- **1 comes out as the paper says**: “First”." in told_of
