@@ -119,7 +119,10 @@ def test_what_is_repeated_is_counted_where_it_was_decided_and_is_not_of_the_same
     for study in ("e5", "e5-again"):
         write_claims(tmp_path, study, 8, a=("", "✓"))
     line = repeated(tmp_path)
-    assert "In E5, 3 of these were decided (✓ or ✗): 1 have the same mark again, 1 are undecided" in line
+    assert (
+        "In E5, 3 of these were decided (✓ or ✗): 1 have the same mark again, 1 are undecided"
+        in line
+    )
     assert "and 1 have the opposite mark." in line
 
 
