@@ -13,11 +13,8 @@ from .common import describe_error, device, quiet
 from .run import project_root
 from .settings import STUDIES, StudySettings
 
-PLACES = (
-    "annotation",
-    "treebank",
-    "framenet",
-)  # that a study names, and that may be elsewhere here
+# That a study names, and that may be elsewhere here.
+PLACES = ("annotation", "treebank", "framenet")
 
 
 def _end(number: int, _: object) -> None:
@@ -70,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     for add in (run, check):
         add("-p", dest="parameters", nargs=2, action="append", default=[], metavar=pair, help=text)
     text = "notebooks at once; 0 for one for each core, or one where there is a GPU"
-    run("--jobs", type=int, default=0, metavar="N", help=text)
+    run("--jobs", type=_count, default=0, metavar="N", help=text)
     run("--in-place", action="store_true", help="also renew notebooks/ (default settings only)")
     measure("--study", default="e5", help=f"one of {', '.join(STUDIES)}")
     measure("--only", default="", metavar="NAME,NAME", help="measurements; all if none is named")
@@ -79,9 +76,15 @@ def _parser() -> argparse.ArgumentParser:
     for entry in PLACES:
         text = f"where the study's {entry} is here"
         measure(f"--{entry}", default="", metavar="PLACE", help=text)
-    measure("--jobs", type=int, default=1, metavar="N", help="processes at once")
+    measure("--jobs", type=_count, default=1, metavar="N", help="processes at once")
     measure("--scheduler", default="", metavar="ADDRESS", help="a Dask scheduler instead")
     return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not allowed; give a whole number from 0")
+    return int(text)
 
 
 def _run(options: Any) -> int:

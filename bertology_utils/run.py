@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import logging
 import os
@@ -462,8 +463,10 @@ def output_folder(values: dict[str, object]) -> Path:
 
 def project_root() -> Path:
     """The checkout, seen from the working folder; else the working folder."""
-    here, marks = Path.cwd(), ("pyproject.toml", "notebooks")
+    here = Path.cwd()
     for folder in (here, *here.parents):
-        if all((folder / mark).exists() for mark in marks):
-            return folder
+        with contextlib.suppress(OSError, ValueError):
+            about = (folder / "pyproject.toml").read_text(encoding="utf-8")
+            if 'name = "bertology-utils"' in about and (folder / "notebooks").is_dir():
+                return folder
     return here

@@ -53,6 +53,15 @@ def test_wrong_calls_end_before_a_kernel_starts(call, message, capsys, monkeypat
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["run", "measure"])
+@pytest.mark.parametrize("jobs", ["-1", "two"])
+def test_jobs_are_a_whole_number(command, jobs, capsys):
+    with pytest.raises(SystemExit):
+        cli.main([command, "--jobs", jobs])
+    told = f"argument --jobs: '{jobs}' is not allowed; give a whole number from 0"
+    assert told in capsys.readouterr().err
+
+
 def test_in_place_is_for_default_settings_only(capsys):
     assert cli.main(["run", "--in-place", "-p", "seed", "2"]) == 2
     assert "default settings only" in capsys.readouterr().err

@@ -16,6 +16,7 @@ from conftest import contents
 from papermill import PapermillExecutionError
 
 from bertology_utils import __main__ as cli
+from bertology_utils.run import project_root
 
 GOOD = """
 from bertology_utils.study import Study
@@ -219,3 +220,13 @@ def test_notebooks_run_side_by_side_and_one_that_fails_stops_no_other(project, c
     assert "19_other: failed, cell 2: AssertionError: this one fails" in errors
     assert "Traceback" not in errors
     assert files(project / "runs" / "pages") == ["8_trial.ipynb", "failed_19_other.ipynb"]
+
+
+def test_another_project_with_notebooks_is_not_taken_for_the_checkout(tmp_path, monkeypatch):
+    inside = tmp_path / "notebooks" / "own"
+    inside.mkdir(parents=True)
+    monkeypatch.chdir(inside)
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "another"\n')
+    assert project_root() == inside
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "bertology-utils"\n')
+    assert project_root() == tmp_path
