@@ -28,6 +28,7 @@ from bertology_utils.patterns import (
     indices,
     load_maps,
     pictures,
+    to_images,
 )
 
 BATCH, RATE, SEED, EPOCHS = 32, 2e-3, 1, 60
@@ -72,9 +73,11 @@ def train(maps, patterns, seed=SEED):
     for _ in range(EPOCHS):
         for rows in np.array_split(rng.permutation(len(maps)), per_pass):
             changed = [as_tensors(*augmented(maps[row], rng)) for row in rows]
-            images = torch.cat([network.inputs(one.float(), at) for one, at in changed])
+            images = torch.cat([to_images(one.float()) for one, _ in changed])
             # Smoothed labels: two readers give one map in ten different ones.
-            loss = nn.functional.cross_entropy(network(images), targets[rows], label_smoothing=0.1)
+            loss = nn.functional.cross_entropy(
+                network.of_images(images), targets[rows], label_smoothing=0.1
+            )
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

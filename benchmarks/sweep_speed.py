@@ -43,11 +43,11 @@ def in_order(inputs, tokenizer, pad_to: int | None) -> list:
     """Batches of 32 in the order of the data, as scripts make them."""
     found = []
     for start in range(0, len(inputs), EXAMPLES_PER_BATCH):
-        part = inputs.select(range(start, min(start + EXAMPLES_PER_BATCH, len(inputs))))
-        found += [
-            Batch(batch.inputs, [start + index for index in batch.index], batch.labels)
-            for batch in batches.make_batches(part, tokenizer, 10**9, pad_to)
-        ]
+        part = inputs[start : start + EXAMPLES_PER_BATCH]
+        labels = torch.tensor(part.pop("labels"))
+        padding = "max_length" if pad_to else "longest"
+        padded = tokenizer.pad(part, padding, pad_to, padding_side="right", return_tensors="pt")
+        found.append(Batch(dict(padded), [*range(start, start + len(labels))], labels))
     return found
 
 

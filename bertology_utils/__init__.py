@@ -19,7 +19,7 @@ _PUBLIC = {
     "batches_of": ("batches", "batches_of"),
     "attention_maps": ("attention", "attention_maps"),
     "observe": ("attention", "observe"),
-    "Patterns": ("patterns", "Patterns"),
+    "name_patterns": ("patterns", "name_patterns"),
     "pattern_network": ("patterns", "load_network"),
     "map_similarity": ("attention", "map_similarity"),
     "disable_heads": ("disabling", "disable_heads"),

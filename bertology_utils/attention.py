@@ -1,23 +1,23 @@
 """Attention maps of a model, read inside its forward pass; and attention weights times what they multiply (§3).
 
-:func:`attention_maps` returns all maps of one batch; :func:`observe` feeds them to measurements, batch by
-batch; :func:`map_similarity` compares those of two models (§4.3). *By norm*, a weight is multiplied by the length of the vector that it multiplies (Kobayashi et al., 2020).
+:func:`attention_maps` returns all maps of one batch; :func:`observe` gives those of a data set to functions
+that measure; :func:`map_similarity` compares those of two models (§4.3). *By norm*, a weight is multiplied
+by the length of the vector that it multiplies (Kobayashi et al., 2020).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import nn
+from torch.nn import functional
 
-from .batches import Batch, Observer, check_batches, in_order
+from .batches import Batch, in_order, prepare
 from .common import one_of
-from .hooks import attention_hooks, device_of, shape_of, unwrap, weight_and_bias
+from .hooks import attention_hooks, shape_of, unwrap, weight_and_bias
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 ATTENTIONS = ("weight", "norm")
 # What the output projection is called where it belongs to the attention module itself.
 _OUTPUTS = ("out_lin", "dense", "Wo", "o_proj", "out_proj")
+# Of one layer's maps and their batch, what is measured in each of its examples.
+Measure = Callable[[torch.Tensor, Batch], Iterable[Any]]
 
 
 def output_projections(model: PreTrainedModel) -> dict[int, Any]:
@@ -67,7 +69,7 @@ class ValueNorms:
         if not self._projections:
             raise self._unknown()
 
-    def see(self, layer: int, module: nn.Module, values: torch.Tensor) -> None:
+    def see(self, module: nn.Module, values: torch.Tensor) -> None:
         """Take in a layer's values, shape (examples, heads, tokens, head size); see ``attention_hooks``."""
         projection, self.values = self.behind(module, values), values
         if id(projection) not in self._factors:
@@ -133,138 +135,92 @@ def vectors(model: PreTrainedModel, batch: Batch) -> list[torch.Tensor]:
     Raises:
         ValueError: see :class:`ValueNorms` and :func:`bertology_utils.hooks.attention_hooks`.
     """
-    model = unwrap(model)
-    by_layer: list[torch.Tensor] = []
-    norms = ValueNorms(model)
+    model, (batch,) = prepare(model, batch, whole=False)
+    norms, by_layer = ValueNorms(model), list[torch.Tensor]()
 
-    def see(layer: int, module: nn.Module, values: torch.Tensor) -> None:
+    def see(layer: int, maps: torch.Tensor, module: nn.Module, values: torch.Tensor) -> None:
         # (heads, hidden, head size)
         weight, _ = weight_and_bias(norms.behind(module, values), values)
         weights = _by_head(weight, values.shape[1])
         by_layer.append(values @ weights.transpose(1, 2).to(values.dtype))
 
-    with torch.no_grad(), attention_hooks(model, observe_values=see):
+    with torch.no_grad(), attention_hooks(model, observe=see):
         model(**batch.inputs)
     return by_layer
-
-
-@dataclass
-class ByNorm:
-    """Observer: another one, fed with a_ij ‖f(x_j)‖ in place of weights; rows sum to 1.
-
-    Attributes:
-        measurement: see :class:`bertology_utils.batches.Observer`.
-    """
-
-    measurement: Observer
-
-    @contextmanager
-    def attach(self, model: PreTrainedModel) -> Iterator[None]:
-        """See the values of every layer just before its maps, while ``observe`` is at work."""
-        self._norms = ValueNorms(model)
-        with attention_hooks(model, observe_values=self._norms.see):
-            yield
-
-    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
-        """Take in one layer; see :class:`bertology_utils.batches.Observer`."""
-        self.measurement.update(layer, by_norm(maps, self._norms.lengths), batch)
-
-    def compute(self) -> Any:
-        """Result of the measurement."""
-        return self.measurement.compute()
 
 
 def attention_maps(
     model: PreTrainedModel, batch: Batch, attention: str = "weight"
 ) -> list[torch.Tensor]:
-    """All maps of one batch, for looking at: per layer (examples, heads, tokens, tokens).
+    """All maps of one batch: per layer (examples, heads, tokens, tokens); padded keys are exactly 0, rows of padded queries mean nothing.
 
     Args:
         model: encoder or classifier in evaluation mode.
         batch: the inputs.
-        attention: "weight", or "norm": what the weights carry, see :class:`ByNorm`.
+        attention: "weight", or "norm": what the weights carry, see :func:`by_norm`.
 
     Raises:
-        TypeError, ValueError: see :func:`check_batches`; the model shows no maps; another attention.
+        TypeError, ValueError: see :func:`bertology_utils.batches.prepare`; the model shows no maps; another
+            attention; by norm, the model's output projection cannot be named.
     """
-    model = unwrap(model)
-    batches = check_batches(model, batch, whole=False)
+    model, batches = prepare(model, batch, whole=False)
     if len(batches) > 1:
         raise ValueError(f"{len(batches)} batches are given; look at the maps of one at a time")
-    by_weight = one_of("attention", attention, ATTENTIONS) == "weight"
-    whole = replace(batches[0], index=[*range(len(batches[0].index))])  # as observe wants it
-    measurement = _Maps() if by_weight else ByNorm(_Maps())
-    maps: list[torch.Tensor] = observe(model, whole, {"": measurement})[""]
-    return maps
+    inputs, tokens = batches[0].inputs, batches[0].mask.shape[1]
+    norms = ValueNorms(model) if one_of("attention", attention, ATTENTIONS) == "norm" else None
+    by_layer: list[torch.Tensor] = []
 
+    def see(_: int, maps: torch.Tensor, module: nn.Module, values: torch.Tensor) -> None:
+        if maps.shape[3] != tokens:
+            raise ValueError(
+                f"{type(model).__name__} shows maps of {maps.shape[3]} tokens where the input has {tokens}; give a"
+                " model without virtual tokens"
+            )
+        if norms:
+            norms.see(module, values)
+        by_layer.append(by_norm(maps, norms.lengths) if norms else maps)
 
-class _Maps:
-    """Observer: all maps as they are, layer by layer."""
-
-    def __init__(self) -> None:
-        self._maps: list[torch.Tensor] = []
-
-    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
-        self._maps.append(maps)
-
-    def compute(self) -> list[torch.Tensor]:
-        return self._maps
+    # Not in inference mode, whose tensors nobody could change or train a probe on.
+    with torch.no_grad(), attention_hooks(model, observe=see):
+        model(**inputs)
+    return by_layer
 
 
 def observe(
     model: PreTrainedModel,
     batches: Batch | Iterable[Batch],
-    measurements: Mapping[str, Observer],
-) -> dict[str, Any]:
-    """One pass of ``model`` over ``batches`` that feeds every measurement.
+    measures: Mapping[str, Measure],
+    by_norm: Collection[str] = (),
+) -> dict[str, list[np.ndarray]]:
+    """What is measured in every layer's maps, example by example.
 
     Args:
         model: encoder or classifier in evaluation mode.
-        batches: see :func:`check_batches`; moved to the model's device.
-        measurements: by name; see :class:`bertology_utils.batches.Observer`.
+        batches: of a whole data set; moved to the model's device.
+        measures: by name; each a function of one layer's maps, shape (examples, heads, tokens, tokens), and
+            of their batch, that gives a number or an array for each of its examples.
+        by_norm: names of those that see what the weights carry in place of weights; see :func:`attention_maps`.
 
     Returns:
-        What each measurement computed, by name.
+        By name, for each example in the order of the data, the layers' values: shape (layers, …).
 
     Raises:
-        TypeError, ValueError: see :func:`check_batches`; the model shows no maps; a measurement is to
-            be fed by norm and the model's output projection cannot be named, or was fed before.
+        TypeError, ValueError: see :func:`attention_maps`.
     """
-    model = unwrap(model)
-    batches, device = check_batches(model, batches), device_of(model)
-    for name, measurement in measurements.items():
-        _use(name, measurement)
-    with ExitStack() as attached:
-        for measurement in measurements.values():
-            if attach := getattr(measurement, "attach", None):
-                attached.enter_context(attach(model))
-        for batch in batches:
-            batch = batch.to(device)
-
-            def update_all(layer: int, maps: torch.Tensor, batch: Batch = batch) -> None:
-                if maps.shape[3] != (tokens := batch.mask.shape[1]):
-                    raise ValueError(
-                        f"{type(model).__name__} shows maps of {maps.shape[3]} tokens where the input has {tokens}; give a"
-                        " model without virtual tokens"
-                    )
-                for measurement in measurements.values():
-                    measurement.update(layer, maps, batch)
-
-            # Not in inference mode, whose tensors nobody could change or train a probe on.
-            with torch.no_grad(), attention_hooks(model, observe=update_all):
-                model(**batch.inputs)
-    return {name: measurement.compute() for name, measurement in measurements.items()}
+    model, batches = prepare(model, batches)
+    ways = {name: ATTENTIONS[name in by_norm] for name in measures}
+    found: dict[str, dict[int, np.ndarray]] = {name: {} for name in measures}
+    for batch in batches:
+        maps = {way: attention_maps(model, batch, way) for way in {*ways.values()}}
+        for name, measure in measures.items():
+            layers = [_by_example(measure(one, batch)) for one in maps[ways[name]]]
+            every = zip(batch.index, zip(*layers, strict=True), strict=True)
+            found[name] |= {index: np.stack(several) for index, several in every}
+    return {name: [each[index] for index in sorted(each)] for name, each in found.items()}
 
 
-def _use(name: str, measurement: Any) -> None:
-    """Mark a measurement, and those in it, as fed: its sums would mix a second data set with the first."""
-    while measurement is not None:
-        if getattr(measurement, "is_used", False):
-            raise ValueError(
-                f"the measurement {name!r} has been fed already, and would add other data to that; make a new one"
-            )
-        measurement.is_used = True
-        measurement = getattr(measurement, "measurement", None)
+def _by_example(values: Iterable[Any]) -> Iterable[Any]:
+    return values.cpu().numpy() if isinstance(values, torch.Tensor) else values
 
 
 def map_similarity(model: Any, reference: Any, batches: Iterable[Batch]) -> np.ndarray:
@@ -279,9 +235,9 @@ def map_similarity(model: Any, reference: Any, batches: Iterable[Batch]) -> np.n
 
     Raises:
         ValueError: models of different shapes, one model given twice, or see
-            :func:`bertology_utils.batches.check_batches`.
+            :func:`bertology_utils.batches.prepare`.
     """
-    model, reference = unwrap(model), unwrap(reference)
+    (model, batches), reference = prepare(model, batches), unwrap(reference)
     if set(model.base_model.parameters()) == set(reference.base_model.parameters()):
         raise ValueError(
             "both models are one and the same, changed in place (as by PEFT); compare with a copy made before"
@@ -290,7 +246,7 @@ def map_similarity(model: Any, reference: Any, batches: Iterable[Batch]) -> np.n
         raise ValueError(
             f"(layers, heads) are {shape_of(model)} and {shape_of(reference)}; compare models of the same shape"
         )
-    return 1 - compare_maps([(model, reference)], check_batches(model, batches))[0, 0]
+    return 1 - compare_maps([(model, reference)], batches)[0, 0]
 
 
 def compare_maps(pairs: Sequence[tuple[Any, Any]], batches: Sequence[Batch]) -> np.ndarray:
@@ -320,11 +276,6 @@ def _compare(
         real = mask[:, None, :, None].to(one.device)  # without the rows of padding
         one, other = one.double() * real, other.to(one.device).double() * real
         moved = (one - other).abs().sum((2, 3)) / 2 / real.sum((2, 3))
-        compared.append(torch.stack([1 - cosine(one.flatten(2), other.flatten(2)), moved]))
+        cosine = functional.cosine_similarity(one.flatten(2), other.flatten(2), dim=2)
+        compared.append(torch.stack([1 - cosine, moved]))
     return torch.stack(compared, dim=2)
-
-
-def cosine(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    """Cosine of two vectors, shapes (…, numbers) to (…)."""
-    lengths = one.square().sum(dim=-1) * other.square().sum(dim=-1)
-    return (one * other).sum(dim=-1) / lengths.clamp(min=1e-300).sqrt()

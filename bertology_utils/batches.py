@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import secrets
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from .common import listed
 from .glue import Task
-from .hooks import check_eval
+from .hooks import check_eval, device_of, unwrap
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -23,7 +22,7 @@ TOKENS_PER_BATCH = 2048  # bounds the memory of one batch's maps
 Columns = dict[str, list[Any]]  # by name: of every row a text, a label or the list of ids
 
 
-@dataclass(frozen=True)
+@dataclass
 class Batch:
     """Model inputs of several examples.
 
@@ -41,10 +40,8 @@ class Batch:
     def __post_init__(self) -> None:
         """Refuse inputs of other shapes; those that come without a mask have no padding."""
         shape = None
-        object.__setattr__(
-            self, "inputs", {name: _tensor(one) for name, one in self.inputs.items()}
-        )
-        object.__setattr__(self, "labels", _tensor(self.labels))
+        self.inputs = {name: _tensor(one) for name, one in self.inputs.items()}
+        self.labels = _tensor(self.labels)
         for name, one in self.inputs.items():
             own = tuple(getattr(one, "shape", ()))
             shape = shape or (len(self.index), *own[1:2])
@@ -54,8 +51,8 @@ class Batch:
                     " (examples, tokens), all with as many tokens, and a mask of these two dimensions only"
                 )
         if shape and "attention_mask" not in self.inputs:
-            mask = next(iter(self.inputs.values())).new_ones(shape, dtype=torch.long)
-            object.__setattr__(self, "inputs", {**self.inputs, "attention_mask": mask})
+            like = next(iter(self.inputs.values()))
+            self.inputs["attention_mask"] = like.new_ones(shape, dtype=torch.long)
 
     @property
     def mask(self) -> torch.Tensor:
@@ -67,14 +64,6 @@ class Batch:
         """Real tokens per example, special tokens included; shape (examples,)."""
         return self.mask.sum(dim=1)
 
-    def example(self, row: int) -> Batch:
-        """One example by itself, without padding; masked tokens between others stay where they are."""
-        end = int(self.mask[row].nonzero().max()) + 1
-        inputs = {name: ids[row : row + 1, :end] for name, ids in self.inputs.items()}
-        return Batch(
-            inputs, [self.index[row]], None if self.labels is None else self.labels[row : row + 1]
-        )
-
     def to(self, device: torch.device) -> Batch:
         """The same batch on another device."""
         inputs = {name: tensor.to(device) for name, tensor in self.inputs.items()}
@@ -83,47 +72,6 @@ class Batch:
 
 def _tensor(one: Any) -> Any:
     return torch.from_numpy(one) if isinstance(one, np.ndarray) else one
-
-
-class Observer(Protocol):
-    """What :func:`observe` feeds, in the manner of torchmetrics; each for one pass over one data set.
-
-    One that needs more of a model than its maps has a method ``attach(model)``, a context manager
-    around the passes.
-    """
-
-    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
-        """Take in one layer's maps of one batch.
-
-        Args:
-            layer: from 0.
-            maps: shape (examples, heads, tokens, tokens); padded keys are
-                exactly 0, rows of padded queries mean nothing.
-            batch: the inputs.
-        """
-
-    def compute(self) -> Any:
-        """The result over all batches."""
-
-
-class ByExample:
-    """An :class:`Observer` of single examples: what :meth:`measure` finds in every layer is kept by example."""
-
-    def __init__(self) -> None:
-        self._layers = defaultdict[int, list[np.ndarray]](list)
-
-    def measure(self, maps: torch.Tensor, batch: Batch) -> Iterable[np.ndarray]:
-        """Of each example of a batch what is measured in one layer's maps; see :meth:`Observer.update`."""
-        raise NotImplementedError
-
-    def update(self, layer: int, maps: torch.Tensor, batch: Batch) -> None:
-        """Measure one layer; see :class:`Observer`."""
-        for index, values in zip(batch.index, self.measure(maps, batch), strict=True):
-            self._layers[index].append(values)
-
-    def compute(self) -> Any:
-        """Of each example, in the order of the data, the layers' values: shape (layers, …)."""
-        return [np.stack(self._layers[index]) for index in sorted(self._layers)]
 
 
 def encode(
@@ -300,7 +248,6 @@ def make_batches(
     inputs: Dataset | Columns,
     tokenizer: PreTrainedTokenizerBase,
     tokens_per_batch: int = TOKENS_PER_BATCH,
-    pad_to: int | None = None,
 ) -> list[Batch]:
     """Batches of similar length, so that little is padded.
 
@@ -308,7 +255,6 @@ def make_batches(
         inputs: from :func:`tokenize`, or columns by name; with or without ``labels``.
         tokenizer: gives the padding.
         tokens_per_batch: bound on examples × padded length.
-        pad_to: pad every example to this many tokens instead of to the batch's longest.
 
     Returns:
         Batches, shortest examples first; ``index`` says which row is where. Padding is at the end,
@@ -318,20 +264,15 @@ def make_batches(
     groups: list[list[int]] = []
     # A stable sort, which gives the same batches every time.
     for index in sorted(range(len(lengths)), key=lengths.__getitem__):
-        width = pad_to or lengths[index]
-        if not groups or (len(groups[-1]) + 1) * width > tokens_per_batch:
+        if not groups or (len(groups[-1]) + 1) * lengths[index] > tokens_per_batch:
             groups.append([])
         groups[-1].append(index)
-    padding = {"padding": "max_length", "max_length": pad_to} if pad_to else {"padding": True}
-    made = []
+    columns, made = inputs if isinstance(inputs, dict) else inputs[:], []
     for group in groups:
-        if isinstance(inputs, dict):
-            part = {name: [values[index] for index in group] for name, values in inputs.items()}
-        else:
-            part = inputs[group]
+        part = {name: [values[index] for index in group] for name, values in columns.items()}
         labels = part.pop("labels", None)
         padded = tokenizer.pad(
-            part, padding_side="right", return_attention_mask=True, return_tensors="pt", **padding
+            part, padding_side="right", return_attention_mask=True, return_tensors="pt"
         )
         made.append(Batch(dict(padded), group, None if labels is None else torch.tensor(labels)))
     return made
@@ -348,17 +289,29 @@ def longest_input(model: PreTrainedModel) -> int | None:
     return limit if first is None else limit - first - 1
 
 
-def check_batches(model: PreTrainedModel, batches: Any, whole: bool = True) -> list[Batch]:
-    """One batch or several as a list, if the model can read them; whatever runs a model asks here before its first pass.
+def prepare(
+    model: Any, batches: Any, whole: bool = True, classifier: bool = False
+) -> tuple[PreTrainedModel, list[Batch]]:
+    """The model itself and its inputs, on its device, if it can read them; whatever runs a model asks here before its first pass.
 
-    ``whole`` refuses batches that lack an example of the data, or have one twice, since what is
-    measured is given in the order of the data.
+    Args:
+        model: in evaluation mode; see :func:`bertology_utils.hooks.unwrap`.
+        batches: one batch or several.
+        whole: refuse batches that lack an example of the data, or have one twice, since what is
+            measured is given in the order of the data.
+        classifier: whether the model must be one.
 
     Raises:
         TypeError: something other than batches.
-        ValueError: a model in training mode; no examples; an input that is too long, padded at its
-            beginning, or has tokens, segments or positions that the model lacks.
+        ValueError: a model in training mode, or without a classifier; no examples; an input that is
+            too long, padded at its beginning, or has tokens, segments or positions that the model lacks.
     """
+    model = unwrap(model)
+    kinds = [kind.__name__ for kind in type(model).__mro__]
+    if classifier and not any(kind.endswith("SequenceClassification") for kind in kinds):
+        raise ValueError(
+            f"{kinds[0]} has no classifier on top; load a model for sequence classification, such as with load_classifier"
+        )
     check_eval(model)
     several = isinstance(batches, Iterable) and not isinstance(batches, Mapping)
     checked = list(batches) if several else [batches]
@@ -377,7 +330,7 @@ def check_batches(model: PreTrainedModel, batches: Any, whole: bool = True) -> l
                 f"of these batches' examples, {min(at, place)} is {'there twice' if at < place else 'missing'}, so that nothing"
                 " can be given in the order of the data; give all batches of one batches_of(texts, tokenizer)"
             )
-    return checked
+    return model, [one.to(device_of(model)) for one in checked]
 
 
 def _check_batch(model: PreTrainedModel, batch: Batch) -> None:

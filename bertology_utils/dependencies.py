@@ -8,7 +8,7 @@ other word of the sentence to which it attends most.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ import xarray as xr
 
 from .annotation import UPOS, Treebank, read, too_few_arcs
 from .attention import observe
-from .batches import Batch, ByExample, batches_of
+from .batches import Batch, batches_of
 from .common import head_name, listed, note
 from .stats import corrected_p
 from .words import LONGEST, NOUNS, TOO_LONG, AnnotatedInput, PlacedSentence, place_sentences
@@ -40,56 +40,54 @@ NEAREST = tuple(f"{tag} {side}" for tag in TAGS for side in ("before", "after", 
 # Where heads point.
 
 
-class Pointing(ByExample):
-    """Observer: does each head point along the arcs of the sentences?
+def found_arcs(
+    model: PreTrainedModel, batches: Sequence[Batch], inputs: Sequence[AnnotatedInput]
+) -> xr.Dataset:
+    """Does each head point along the arcs of the sentences?
 
     Args:
-        inputs: per example of the data.
+        model: encoder or classifier.
+        batches: the inputs.
+        inputs: the same with their words, in the order of the data.
+
+    Returns:
+        Of each arc its ``example``, whose sentences share a map, ``relation`` and ``offset``: head minus
+        dependent in words. ``by_head`` and ``by_rule`` say in each direction which attention heads find
+        it, and which of :data:`NEAREST`.
     """
-
-    def __init__(self, inputs: Sequence[AnnotatedInput]):
-        super().__init__()
-        self._sentences = [
-            [
-                sentence
-                for sentence in annotated.sentences
-                if all(sentence.pieces) and len(set(sentence.written)) > 1 and sentence.arcs
-            ]
-            for annotated in inputs
+    of_inputs = [
+        [
+            sentence
+            for sentence in annotated.sentences
+            if all(sentence.pieces) and len(set(sentence.written)) > 1 and sentence.arcs
         ]
+        for annotated in inputs
+    ]
 
-    def measure(self, maps: torch.Tensor, batch: Batch) -> Iterable[np.ndarray]:
-        """Which arcs of each example are found, shape (directions, arcs, heads)."""
+    def right(maps: torch.Tensor, batch: Batch) -> Iterator[np.ndarray]:
         for index, own in zip(batch.index, maps.cpu(), strict=True):
             none = np.empty((len(ARC_DIRECTIONS), 0, len(own)), dtype=bool)
-            sentences = self._sentences[index]
-            found = [_right(points_at(own, one), one.arcs) for one in sentences]
+            found = [_right(points_at(own, one), one.arcs) for one in of_inputs[index]]
             yield np.concatenate([none, *found], axis=1)
 
-    def compute(self) -> xr.Dataset:
-        """Of each arc its ``example``, whose sentences share a map, ``relation`` and ``offset``: head minus dependent in words.
-
-        ``by_head`` and ``by_rule`` say in each direction which attention heads find it, and which of
-        :data:`NEAREST`.
-        """
-        by_head = np.concatenate(super().compute(), axis=2)  # (layers, directions, arcs, heads)
-        sentences = [one for several in self._sentences for one in several]
-        by_rule = [_right(nearest_words(one), one.arcs) for one in sentences]
-        arcs = [
-            (example, *arc)
-            for example, several in enumerate(self._sentences)
-            for one in several
-            for arc in one.arcs
-        ]
-        examples, dependents, heads, relations = zip(*arcs, strict=True)
-        values = {
-            "example": ("arc", list(examples)),
-            "relation": ("arc", list(relations)),
-            "offset": ("arc", np.subtract(heads, dependents)),
-            "by_head": (("direction", "arc", "layer", "head"), np.moveaxis(by_head, 0, 2)),
-            "by_rule": (("direction", "arc", "rule"), np.concatenate(by_rule, axis=1)),
-        }
-        return xr.Dataset(values, {"direction": list(ARC_DIRECTIONS), "rule": list(NEAREST)})
+    # (layers, directions, arcs, heads)
+    by_head = np.concatenate(observe(model, batches, {"": right})[""], axis=2)
+    by_rule = [_right(nearest_words(one), one.arcs) for several in of_inputs for one in several]
+    arcs = [
+        (example, *arc)
+        for example, several in enumerate(of_inputs)
+        for one in several
+        for arc in one.arcs
+    ]
+    examples, dependents, heads, relations = zip(*arcs, strict=True)
+    values = {
+        "example": ("arc", list(examples)),
+        "relation": ("arc", list(relations)),
+        "offset": ("arc", np.subtract(heads, dependents)),
+        "by_head": (("direction", "arc", "layer", "head"), np.moveaxis(by_head, 0, 2)),
+        "by_rule": (("direction", "arc", "rule"), np.concatenate(by_rule, axis=1)),
+    }
+    return xr.Dataset(values, {"direction": list(ARC_DIRECTIONS), "rule": list(NEAREST)})
 
 
 def _right(points_at: np.ndarray, arcs: Sequence[tuple[int, int, str]]) -> np.ndarray:
@@ -154,7 +152,7 @@ def choose_and_measure(arcs: xr.Dataset, seed: int) -> dict[str, object]:
     for the choice among all heads (:func:`bertology_utils.stats.corrected_p`).
 
     Args:
-        arcs: from :class:`Pointing`, of one relation in one direction, in two examples at least.
+        arcs: from :func:`found_arcs`, of one relation in one direction, in two examples at least.
         seed: of halving, resampling and signs.
 
     Returns:
@@ -267,7 +265,7 @@ def head_dependencies(
         )
     chosen = [label for label in enough if label in (relations or {*enough} - {"punct"})]
     batches = batches_of(list(inputs), tokenizer, max_length=LONGEST)
-    arcs = observe(model, batches, {"": Pointing(list(inputs.values()))})[""]
+    arcs = found_arcs(model, batches, list(inputs.values()))
     rows = []
     for name in chosen:
         own = arcs.isel(arc=arcs.relation.values == name)

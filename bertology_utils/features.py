@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from scipy.optimize import linear_sum_assignment
 
-from .batches import Batch, ByExample, laid_out, received
+from .attention import Measure
+from .batches import Batch, laid_out, received
 from .words import LINGUISTIC, MARKS, AnnotatedInput, is_punctuation, mask, token_types
 
 # Of all attention, in this order: a token that is two of these counts as the first.
@@ -32,23 +33,17 @@ def types_of(annotated: AnnotatedInput) -> np.ndarray:
     return np.concatenate([token_types(annotated)[: len(LINGUISTIC)], of_marks, words])
 
 
-class Received(ByExample):
-    """Observer: what every token receives from the average token, for every head: the mean of its column.
-
-    Per example shape (layers, heads, tokens); a head's sum to 1.
-    """
-
-    def measure(self, maps: torch.Tensor, batch: Batch) -> Iterable[np.ndarray]:
-        """Columns of each example's real tokens, shape (heads, tokens)."""
-        columns = received(maps, batch).cpu().float()  # (examples, heads, tokens)
-        return [one[:, real].numpy() for one, real in zip(columns, batch.mask.cpu(), strict=True)]
+def received_by_token(maps: torch.Tensor, batch: Batch) -> list[np.ndarray]:
+    """Measure: what every token receives from the average token, the mean of its column; of each example (heads, tokens), sums 1."""
+    every = received(maps, batch).cpu().numpy()  # (examples, heads, tokens)
+    return [one[:, real] for one, real in zip(every, batch.mask.cpu().numpy(), strict=True)]
 
 
 def largest(columns: Sequence[np.ndarray], types: Sequence[np.ndarray]) -> np.ndarray:
     """What the most attended token of each type receives (§4.4).
 
     Args:
-        columns: per example, shape (…, tokens), as from :class:`Received`.
+        columns: per example, shape (…, tokens), as from :func:`received_by_token`.
         types: per example, from :func:`types_of` or :func:`match`.
 
     Returns:
@@ -59,20 +54,6 @@ def largest(columns: Sequence[np.ndarray], types: Sequence[np.ndarray]) -> np.nd
         for kind in np.flatnonzero(masks.any(axis=1)):
             values[at, kind] = one[..., masks[kind]].max(axis=-1)
     return values
-
-
-def stripes(columns: np.ndarray, thresholds: Sequence[float]) -> np.ndarray:
-    """Which columns of an input's maps are stripes: they receive more than so many times the uniform weight.
-
-    Args:
-        columns: of one example, shape (…, layers, heads, tokens), as from :class:`Received`.
-        thresholds: in multiples of 1 / tokens.
-
-    Returns:
-        Booleans of shape (…, thresholds, layers, heads, tokens).
-    """
-    borders = np.reshape(thresholds, (-1, 1, 1, 1)) / columns.shape[-1]
-    return columns[..., None, :, :, :] > borders
 
 
 def match(inputs: Sequence[AnnotatedInput], seed: int) -> list[np.ndarray]:
@@ -118,72 +99,52 @@ def marks(annotated: AnnotatedInput) -> np.ndarray:
     return np.stack([cls, separators & ~cls, points & ~separators & ~cls])
 
 
-class Destinations(ByExample):
-    """Observer: how each head divides its attention among :data:`DESTINATIONS`.
+def destinations(marks: Sequence[np.ndarray]) -> Measure:
+    """Measure: how each head divides its attention among :data:`DESTINATIONS`.
 
-    Per example shape (layers, heads, 7): shares of the average token's attention, which sum to 1.
+    Of each example shape (heads, 7): shares of the average token's attention, which sum to 1.
 
     Args:
         marks: per example of the data, from :func:`marks`.
     """
 
-    def __init__(self, marks: Sequence[np.ndarray]):
-        super().__init__()
-        self._marks = marks
-
-    def measure(self, maps: torch.Tensor, batch: Batch) -> Iterable[np.ndarray]:
-        """Shares of each example, shape (heads, 7)."""
-        marks = laid_out([self._marks[index] for index in batch.index], batch, 0).to(maps)
-        to_marks = torch.einsum("ehk,emk->ehm", received(maps, batch), marks)
-        words = 1 - marks.amax(dim=1)  # (examples, tokens)
+    def measure(maps: torch.Tensor, batch: Batch) -> torch.Tensor:
+        own = laid_out([marks[index] for index in batch.index], batch, 0).to(maps)
+        to_marks = torch.einsum("ehk,emk->ehm", received(maps, batch), own)
+        words = 1 - own.amax(dim=1)  # (examples, tokens)
         nearby = to_neighbours(maps * words[:, None, None], batch)
         shares = torch.cat([to_marks, nearby], dim=2)
-        rest = 1 - shares.sum(dim=2, keepdim=True)
-        return torch.cat([shares, rest], dim=2).cpu().float().numpy()
+        return torch.cat([shares, 1 - shares.sum(dim=2, keepdim=True)], dim=2)
 
-
-class Neighbours(ByExample):
-    """Observer: attention to the previous token, the token itself and the next, whatever these are.
-
-    Per example shape (layers, heads, 3): shares of the average token's attention.
-    """
-
-    def measure(self, maps: torch.Tensor, batch: Batch) -> Iterable[np.ndarray]:
-        """Shares of each example, shape (heads, 3)."""
-        return to_neighbours(maps, batch).cpu().float().numpy()
+    return measure
 
 
 def to_neighbours(maps: torch.Tensor, batch: Batch) -> torch.Tensor:
-    """What the average real token gives the token before it, itself and the one behind it, shape (examples, heads, 3)."""
+    """Measure: what the average real token gives the token before it, itself and the one behind it, shape (examples, heads, 3)."""
     maps, lengths = maps * batch.mask[:, None, :, None], batch.lengths[:, None, None]
     # Each (examples, heads, queries that have this neighbour)
     weights = [torch.diagonal(maps, offset, dim1=2, dim2=3) for offset in (-1, 0, 1)]
     return torch.stack([(one / lengths).sum(dim=2) for one in weights], dim=2)
 
 
-class TwinWords(ByExample):
-    """Observer: what a word gives its twins in the other sentence minus what it gives that sentence's other words (§5).
+def twin_words(tokenizer: Any) -> Measure:
+    """Measure: what a word gives its twins in the other sentence minus what it gives that sentence's other words (§5).
 
     Mean over the words that have a twin, both ways. Punctuation and special tokens do not count as
-    words. Per example shape (layers, heads), NaN for an input without such words.
+    words. Of each example shape (heads,), NaN for an input without such words.
 
     Args:
         tokenizer: tells words from special tokens and punctuation.
     """
+    tokens = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
+    special = set(tokenizer.all_special_ids)
+    letters = [any(map(str.isalnum, token.strip("Ġ▁Ċ"))) for token in tokens]
+    is_word = torch.tensor([one and at not in special for at, one in enumerate(letters)])
 
-    def __init__(self, tokenizer: Any):
-        super().__init__()
-        self._separator = tokenizer.sep_token_id
-        tokens = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
-        special = set(tokenizer.all_special_ids)
-        letters = [any(map(str.isalnum, token.strip("Ġ▁Ċ"))) for token in tokens]
-        self._is_word = torch.tensor([one and at not in special for at, one in enumerate(letters)])
-
-    def measure(self, maps: torch.Tensor, batch: Batch) -> Iterable[np.ndarray]:
-        """The difference in each example, shape (heads,)."""
+    def measure(maps: torch.Tensor, batch: Batch) -> torch.Tensor:
         ids = batch.inputs["input_ids"]
-        words = self._is_word.to(ids.device)[ids] & batch.mask
-        ends = (ids == self._separator) & batch.mask
+        words = is_word.to(ids.device)[ids] & batch.mask
+        ends = (ids == tokenizer.sep_token_id) & batch.mask
         second = ends.cumsum(dim=1) - ends.long() > 0  # behind the first sentence; (examples, L)
         across = second[:, :, None] != second[:, None]  # (examples, queries, keys)
         across &= words[:, :, None] & words[:, None]
@@ -197,4 +158,6 @@ class TwinWords(ByExample):
             return (maps.double() * cells).sum(dim=3) / cells.sum(dim=3).clamp(min=1)
 
         excess = (mean_weight(twins) - mean_weight(others)) * able
-        return (excess.sum(dim=2) / able.sum(dim=2)).cpu().numpy()
+        return excess.sum(dim=2) / able.sum(dim=2)
+
+    return measure

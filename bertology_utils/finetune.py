@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import shutil
 import time
 from collections.abc import Iterable, Iterator
@@ -27,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from .batches import tokenize
+from .cache import replaced
 from .common import device, note, precision
 from .glue import Task, check_labels
 from .models import load_classifier, load_tokenizer
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from datasets import Dataset
     from transformers import PreTrainedModel, TrainerCallback, TrainingArguments
 
-    from .pruning import Cut
+    from .disabling import Cut
 
 LOSS_CHECK_STEPS = 10  # steps between two looks at the loss
 SECONDS_BETWEEN = 600.0  # that a kill can cost; a point of bert-base has 1.3 GB
@@ -204,9 +204,8 @@ def keep_order(scratch: Path, epoch: int) -> None:
     """Keep the state of the generator that the order of the epoch's rows is about to be drawn from."""
     from safetensors.torch import save_file
 
-    temporary = scratch / f".order-{epoch}"
-    save_file({"generator": torch.random.get_rng_state()}, temporary)
-    os.replace(temporary, _order(scratch, epoch))
+    with replaced(_order(scratch, epoch)) as temporary:
+        save_file({"generator": torch.random.get_rng_state()}, temporary)
 
 
 def _order(scratch: Path, epoch: int) -> Path:

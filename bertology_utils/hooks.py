@@ -31,10 +31,9 @@ _SOFTMAX = re.compile(
     rf"(paged\|)?(eager|sdpa|flex_attention|flash_attention_\d|.+/.+)|{IMPLEMENTATION}"
 )
 
-Observer = Callable[[int, torch.Tensor], None]
-# Is shown what a layer's heads read: (layer, attention module, values of shape (examples, heads,
-# tokens, head size)).
-ValueObserver = Callable[[int, nn.Module, torch.Tensor], None]
+# Is shown a layer's maps and what its heads read: (layer, maps, attention module, values of shape
+# (examples, heads, tokens, head size)).
+Observer = Callable[[int, torch.Tensor, nn.Module, torch.Tensor], None]
 # What changes a layer's maps before they are used: (layer, maps, additive mask or None) to maps.
 MapEditor = Callable[[int, torch.Tensor, torch.Tensor | None], torch.Tensor]
 # What changes what a layer's heads give, before the output projection, shape (examples, tokens,
@@ -52,7 +51,7 @@ class _Context(threading.local):
         heads: per layer.
         config: the model's.
         before: the attention that the configuration named before any context.
-        edit_maps, edit_outputs, observe, observe_values: what is called at each layer.
+        edit_maps, edit_outputs, observe: what is called at each layer.
         layer: the one that comes next in this thread's present pass, from 0.
     """
 
@@ -63,7 +62,6 @@ class _Context(threading.local):
     edit_maps: MapEditor | None
     edit_outputs: OutputEditor | None
     observe: Observer | None
-    observe_values: ValueObserver | None = None
     layer: int = 0
 
 
@@ -134,11 +132,9 @@ def _observed_attention(
     mixed = torch.is_autocast_enabled(kind)
     with torch.autocast(kind, enabled=False) if mixed else nullcontext():
         for context in contexts:
-            if context.observe_values is not None:
-                single = value.float() if value.dtype.itemsize < 4 else value
-                context.observe_values(context.layer, module, single)
             if context.observe is not None:
-                context.observe(context.layer, weights)
+                single = value.float() if value.dtype.itemsize < 4 else value
+                context.observe(context.layer, weights, module, single)
     weights = nn.functional.dropout(weights.to(value.dtype), p=dropout, training=module.training)
     # (examples, tokens, heads, head size)
     output = torch.matmul(weights, value).transpose(1, 2).contiguous()
@@ -160,25 +156,22 @@ def _check_attention(
     """Refuse attention that would be computed wrongly, or whose heads cannot be numbered."""
     (heads, tokens), (key_heads, keys) = query.shape[1:3], key.shape[1:3]
     first = any(context.layer == 0 for context in contexts)
-    if others.pop("is_causal", False) or (first and mask is not None and _is_causal(mask)):
-        raise _refusal(module, _DECODER)
+    causal = others.pop("is_causal", False) or (first and mask is not None and _is_causal(mask))
     unknown = sorted(n for n in others.keys() - _WITHOUT_EFFECT if others[n] is not None)
-    if unknown:
-        raise _refusal(
-            module,
+    why = ""
+    if causal:
+        why = _DECODER
+    elif unknown:
+        why = (
             f"gives its attention {', '.join(unknown)}, of which nothing is known here, so that its maps could be wrong"
-            " (leave it out if you gave it yourself)",
+            " (leave it out if you gave it yourself)"
         )
-    if keys != tokens or heads % key_heads:
-        raise _refusal(
-            module,
-            f"has {heads} heads with queries of {tokens} tokens and {key_heads} with keys of {keys}, which do not fit",
-        )
-    if any(context.heads != heads for context in contexts):
-        raise _refusal(
-            module,
-            f"has {heads} heads where the configuration has {contexts[0].heads}, so that they cannot be numbered",
-        )
+    elif keys != tokens or heads % key_heads:
+        why = f"has {heads} heads with queries of {tokens} tokens and {key_heads} with keys of {keys}, which do not fit"
+    elif any(context.heads != heads for context in contexts):
+        why = f"has {heads} heads where the configuration has {contexts[0].heads}, so that they cannot be numbered"
+    if why:
+        raise _refusal(module, why)
 
 
 _DECODER = (
@@ -339,7 +332,6 @@ def attention_hooks(
     edit_maps: MapEditor | None = None,
     edit_outputs: OutputEditor | None = None,
     observe: Observer | None = None,
-    observe_values: ValueObserver | None = None,
 ) -> Iterator[None]:
     """Within the context, every self-attention of ``model``, and of no other model, calls the given functions.
 
@@ -353,8 +345,7 @@ def attention_hooks(
         model: encoder or classifier in evaluation mode.
         edit_maps: changes a layer's maps; measurements see the changed ones.
         edit_outputs: changes what a layer's heads give, before the output projection.
-        observe: is shown a layer's maps.
-        observe_values: is shown a layer's values just before its maps.
+        observe: is shown a layer's maps and the values that they multiply.
 
     Raises:
         ValueError: a model in training mode, without heads, or whose attention
@@ -388,7 +379,7 @@ def attention_hooks(
                 "does not go through transformers' attention interface, so its maps can be neither seen nor changed",
             )
         modules = frozenset(map(id, model.modules()))
-        calls = edit_maps, edit_outputs, observe, observe_values
+        calls = edit_maps, edit_outputs, observe
         context = _Context(modules, heads, model.config, before, *calls)
         _open.append(context)
 

@@ -7,7 +7,7 @@ in other inputs, and with rivals.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from .attention import observe
-from .batches import Batch, ByExample, encode, received
+from .attention import Measure, observe
+from .batches import Batch, encode, received
 from .framenet import FrameSentence, Span
 from .words import (
     NOUNS,
@@ -53,32 +53,27 @@ def as_set(cells: Cells) -> set[tuple[int, int]]:
     return set(zip(*cells.tolist(), strict=True))
 
 
-class StrongestCells(ByExample):
-    """Observer: the largest weight in each of an input's sets of cells, for every head.
-
-    Per example shape (layers, sets, heads).
+def strongest_cells(sets: Sequence[Sequence[Cells]], centred: bool = False) -> Measure:
+    """Measure: the largest weight in each of an input's sets of cells, for every head; of each example (sets, heads).
 
     Args:
         sets: per example of the data, its sets of cells; none is empty.
         centred: subtract from every weight what the token gets from the average token, so that a
             head's preference for certain words, whoever attends, does not count.
     """
+    cells = [np.hstack([np.empty((2, 0), dtype=int), *several]) for several in sets]
+    sizes = [[0, *(one.shape[1] for one in several)] for several in sets]
+    starts = [np.cumsum(several)[:-1] for several in sizes]
 
-    def __init__(self, sets: Sequence[Sequence[Cells]], centred: bool = False):
-        super().__init__()
-        self._cells = [np.hstack([np.empty((2, 0), dtype=int), *several]) for several in sets]
-        sizes = [[0, *(cells.shape[1] for cells in several)] for several in sets]
-        self._starts = [np.cumsum(several)[:-1] for several in sizes]
-        self._centred = centred
-
-    def measure(self, maps: torch.Tensor, batch: Batch) -> Iterable[np.ndarray]:
-        """The largest weights of each example, shape (sets, heads)."""
-        if self._centred:
+    def measure(maps: torch.Tensor, batch: Batch) -> Iterator[np.ndarray]:
+        if centred:
             maps = maps - received(maps, batch)[:, :, None]
         for index, own in zip(batch.index, maps.cpu().numpy(), strict=True):
-            rows, columns = self._cells[index]
+            rows, columns = cells[index]
             weights = own[:, rows, columns]  # (heads, cells)
-            yield np.maximum.reduceat(weights, self._starts[index], axis=1).T
+            yield np.maximum.reduceat(weights, starts[index], axis=1).T
+
+    return measure
 
 
 # The links of an input.
@@ -230,50 +225,50 @@ def link_counts(inputs: Sequence[InputLinks], what: str = "") -> np.ndarray:
 # What every head gives them.
 
 
-class TokenLinkAttention(StrongestCells):
-    """Observer: the weight along every link, and how much more that is than at other places.
+def link_cells(links: Sequence[InputLinks]) -> list[list[Cells]]:
+    """The cells of every link of an input, of its places and of its rivals, as sets for :func:`strongest_cells`."""
+    return [
+        [
+            cells
+            for name in LINK_TYPES
+            for link in by_type[name]
+            for cells in (link.cells, *link.places, *link.rivals)
+        ]
+        for by_type in links
+    ]
+
+
+def means_over_links(
+    links: Sequence[InputLinks], strongest: Sequence[np.ndarray]
+) -> dict[str, np.ndarray]:
+    """The weight along every link, and how much more that is than at other places: means over an input's links.
 
     Args:
         links: per example of the data, from :func:`borrow`.
-        centred: see :class:`StrongestCells`.
-    """
+        strongest: the largest weights of their cells, see :func:`link_cells`; (layers, sets, heads).
 
-    def __init__(self, links: Sequence[InputLinks], centred: bool = False):
-        self._links = links
-        sets = [
-            [
-                cells
-                for name in LINK_TYPES
-                for link in by_type[name]
-                for cells in (link.cells, *link.places, *link.rivals)
-            ]
-            for by_type in links
-        ]
-        super().__init__(sets, centred)
-
-    def compute(self) -> dict[str, np.ndarray]:
-        """By what it is above, shape (examples, types, layers, heads): means over links, NaN where there are none to compare.
-
+    Returns:
+        By what it is above, shape (examples, types, layers, heads); NaN where there are none to compare.
         Above "nothing": the largest weight among a link's cells; above "places": the same minus its
         mean over other inputs' places; above "rivals": the same minus its mean over the link's rivals.
-        """
-        weights = [one.swapaxes(0, 1) for one in super().compute()]  # (sets, layers, heads)
-        shape = 3, len(weights), len(LINK_TYPES), *weights[0].shape[1:]
-        values = np.full(shape, np.nan, dtype=np.float32)
-        for example, (by_type, one) in enumerate(zip(self._links, weights, strict=True)):
-            rows = iter(one.astype(float))  # one set after the other
-            for kind, name in enumerate(LINK_TYPES):
-                above: tuple[list[np.ndarray], ...] = [], [], []
-                for link in by_type[name]:
-                    own = next(rows)
-                    above[0].append(own)
-                    for several, cells in ((above[1], link.places), (above[2], link.rivals)):
-                        if cells:
-                            several.append(own - np.mean([*islice(rows, len(cells))], axis=0))
-                for part, several in enumerate(above):
-                    if several:
-                        values[part, example, kind] = np.mean(several, axis=0)
-        return dict(zip(("nothing", "places", "rivals"), values, strict=True))
+    """
+    weights = [one.swapaxes(0, 1) for one in strongest]  # (sets, layers, heads)
+    shape = 3, len(weights), len(LINK_TYPES), *weights[0].shape[1:]
+    values = np.full(shape, np.nan, dtype=np.float32)
+    for example, (by_type, one) in enumerate(zip(links, weights, strict=True)):
+        rows = iter(one.astype(float))  # one set after the other
+        for kind, name in enumerate(LINK_TYPES):
+            above: tuple[list[np.ndarray], ...] = [], [], []
+            for link in by_type[name]:
+                own = next(rows)
+                above[0].append(own)
+                for several, cells in ((above[1], link.places), (above[2], link.rivals)):
+                    if cells:
+                        several.append(own - np.mean([*islice(rows, len(cells))], axis=0))
+            for part, several in enumerate(above):
+                if several:
+                    values[part, example, kind] = np.mean(several, axis=0)
+    return dict(zip(("nothing", "places", "rivals"), values, strict=True))
 
 
 # Links of FrameNet.
@@ -383,31 +378,29 @@ def partners(placed: Sequence[FramePlaces], seed: int) -> list[list[int]]:
     return others
 
 
-class BeyondWords(StrongestCells):
-    """Observer: the largest weight in each set of cells, beyond what the two words give and receive anyway.
+def beyond_words(sets: Sequence[Sequence[Cells]], words: Sequence[range]) -> Measure:
+    """Measure: the largest weight in each set of cells, beyond what the two words give and receive anyway; see :func:`strongest_cells`.
 
     From every weight the mean of its row and that of its column are subtracted, and the mean of all
     is added; the means are over words, without special tokens.
 
     Args:
-        sets: see :class:`StrongestCells`.
+        sets: see :func:`strongest_cells`.
         words: per example the positions of its words.
     """
+    strongest = strongest_cells(sets)
 
-    def __init__(self, sets: Sequence[Sequence[Cells]], words: Sequence[range]):
-        super().__init__(sets)
-        self._words = words
-
-    def measure(self, maps: torch.Tensor, batch: Batch) -> Iterable[np.ndarray]:
-        """The largest weights of each example, shape (sets, heads)."""
+    def measure(maps: torch.Tensor, batch: Batch) -> Iterable[np.ndarray]:
         share = torch.zeros(batch.mask.shape, dtype=maps.dtype, device=maps.device)
         for row, index in enumerate(batch.index):
-            share[row, list(self._words[index])] = 1 / len(self._words[index])
+            share[row, list(words[index])] = 1 / len(words[index])
         given = torch.einsum("ehij,ej->ehi", maps, share)
         received = torch.einsum("ehij,ei->ehj", maps, share)
         mean = torch.einsum("ehi,ei->eh", given, share)
         anyway = given[..., None] + received[:, :, None] - mean[..., None, None]
-        return super().measure(maps - anyway, batch)
+        return strongest(maps - anyway, batch)
+
+    return measure
 
 
 def link_weights(
@@ -420,7 +413,7 @@ def link_weights(
     """The largest weight along each sentence's links in every head, and how much larger it is than elsewhere.
 
     Beyond nothing, as in the paper; beyond the mean of what it is at the same place in the sentence's
-    :func:`partners`; and the same after :class:`BeyondWords`.
+    :func:`partners`; and the same after :func:`beyond_words`.
 
     Args:
         model: an encoder.
@@ -437,8 +430,8 @@ def link_weights(
     for direction in DIRECTIONS:
         cells = [one.pairs(direction, pairing) for one in placed]
         sets = [[cells[at] for at in (own, *others[own])] for own in range(len(placed))]
-        measures[direction] = StrongestCells(sets)
-        measures[f"{direction}, words"] = BeyondWords(sets, [one.words for one in placed])
+        measures[direction] = strongest_cells(sets)
+        measures[f"{direction}, words"] = beyond_words(sets, [one.words for one in placed])
     seen = observe(model, batches, measures)  # of each sentence at its own place, then at others'
 
     def beyond_place(values: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -25,41 +25,49 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from . import sinks
-from .attention import ATTENTIONS, ByNorm, attention_maps, compare_maps, observe
-from .batches import Batch, batches_of, in_order, make_batches, received, tokenize
+from .attention import ATTENTIONS, Measure, attention_maps, compare_maps, observe
+from .batches import Batch, batches_of, in_order, make_batches, prepare, received, tokenize
 from .common import one_of
 from .dependencies import points_at
-from .disabling import all_heads, disable_heads, disabled, replacement
+from .disabling import (
+    Cut,
+    all_heads,
+    disable_heads,
+    importance,
+    normalise_layers,
+    removal_order,
+    replacement,
+)
 from .features import (
     ALL_TYPES,
     DESTINATIONS,
-    Destinations,
-    Neighbours,
-    Received,
-    TwinWords,
+    destinations,
     largest,
     marks,
     match,
-    stripes,
+    received_by_token,
+    to_neighbours,
+    twin_words,
     types_of,
 )
 from .framenet import grammar
 from .glue import get_task, sample
-from .hooks import attention_hooks, shape_of
+from .hooks import attention_hooks, layers_of, shape_of
 from .links import (
     BEYOND,
     DIRECTIONS,
     LINK_TYPES,
-    TokenLinkAttention,
     borrow,
     find_links,
+    link_cells,
     link_counts,
     link_weights,
+    means_over_links,
     place_frames,
+    strongest_cells,
 )
 from .models import classifier_inputs, outputs_of, predict_logits
-from .patterns import PATTERNS, Patterns, load_network, load_regression
-from .pruning import Cut, importance, normalise_layers, removal_order
+from .patterns import PATTERNS, SHORTEST, Classifier, load_network, load_regression, name_patterns
 from .store import WHOLE, Measurement, measured
 from .sweeps import sweep
 from .trees import Corpus, arcs_right, covariances, ends, fit, probe_scores, train_probe
@@ -133,12 +141,14 @@ def named_maps(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     convolutional layers. Inputs of fewer than four tokens are left out.
     """
     batches, separator = study.batches(task, rows), study.tokenizer.sep_token_id
-    named = {"regression": load_regression(), "network": load_network()}
+    named: dict[str, Classifier] = {"regression": load_regression(), "network": load_network()}
     models = states(study, task, run, RANDOM, BEFORE, AFTER)
-    places = []  # of states and classifiers, each (examples, layers, heads)
-    for model in models.values():
-        by_name = {by: Patterns(one, separator) for by, one in named.items()}
-        places.append([*observe(model, batches, by_name).values()])
+    measures = {by: name_patterns(one, separator) for by, one in named.items()}
+    seen = [observe(model, batches, measures) for model in models.values()]
+    # Of states and classifiers, each (examples, layers, heads).
+    places = [[[at for at in one[by] if at.size] for by in named] for one in seen]
+    if not places[0][0]:
+        raise ValueError(f"no input has {SHORTEST} wordpieces or more; no map shows a pattern")
     names = {"state": list(models), "classifier": list(named), "pattern": list(PATTERNS)}
     values = np.array(places, dtype=np.uint8)
     axis = ("state", "classifier", "example", "layer", "head")
@@ -268,18 +278,11 @@ def weight_groups(model: PreTrainedModel) -> dict[str, list[str]]:
     Groups are those of :func:`layer_spans`; of all layers the queries and keys, all else, the values
     and outputs, and the feed-forward parts; and the embeddings.
     """
-    of_layers: dict[int, list[str]] = {}
-    for name in model.state_dict():
-        if part := re.search(r"\bencoder\.layer\.(\d+)\.", name):
-            of_layers.setdefault(int(part[1]), []).append(name)
-    layers = len(of_layers)
-    if layers != model.config.num_hidden_layers:
-        raise ValueError(
-            f"the layers of {type(model).__name__} are not laid out as BERT's, so parts cannot be reset"
-        )
+    names, layers = list(model.state_dict()), range(len(layers_of(model)))
+    of_layers = [[one for one in names if f"encoder.layer.{at}." in one] for at in layers]
     groups = {
         name: [one for at in span for one in of_layers[at]]
-        for name, span in layer_spans(layers).items()
+        for name, span in layer_spans(len(layers)).items()
     }
     parts = {
         "queries and keys": r"attention\.self\.(query|key)\.",
@@ -289,7 +292,7 @@ def weight_groups(model: PreTrainedModel) -> dict[str, list[str]]:
     }
     for name, pattern in parts.items():
         groups[name] = [one for one in groups["all layers"] if re.search(pattern, one)]
-    return groups | {"embeddings": [one for one in model.state_dict() if ".embeddings." in one]}
+    return groups | {"embeddings": [one for one in names if ".embeddings." in one]}
 
 
 def with_maps_of(
@@ -300,8 +303,8 @@ def with_maps_of(
     groups = {f"maps {name}": pair for name, pair in layer_pairs(layers, 2).items()}
     groups["maps"] = range(layers)
     outputs: dict[str, list[torch.Tensor]] = {name: [] for name in groups}
-    for batch in batches:
-        maps = attention_maps(before, batch.to(before.device))
+    for batch in prepare(model, batches)[1]:
+        maps = attention_maps(before, batch)
         for name, chosen in groups.items():
 
             def patch(layer: int, own: torch.Tensor, _: Any) -> torch.Tensor:
@@ -382,11 +385,10 @@ def features(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     frequent they are in all.
     """
     words, batches = study.words(task, rows.start, rows.stop), study.batches(task, rows)
-    models, seen = states(study, task, run, BEFORE, AFTER, RANDOM), []
-    for model in models.values():
-        destinations = Destinations([marks(one) for one in words])
-        ways: dict[str, Any] = {"weight": Received(), "norm": ByNorm(Received())}
-        seen.append(observe(model, batches, ways | {"destinations": destinations}))
+    models = states(study, task, run, BEFORE, AFTER, RANDOM)
+    measures: dict[str, Measure] = dict.fromkeys(ATTENTIONS, received_by_token)
+    measures["destinations"] = destinations([marks(one) for one in words])
+    seen = [observe(model, batches, measures, by_norm={"norm"}) for model in models.values()]
     columns = [  # of each row, (states, ways, layers, heads, tokens)
         np.array([[one[way][at] for way in ATTENTIONS] for one in seen]) for at in range(len(words))
     ]
@@ -448,7 +450,8 @@ def count_stripes(columns: list[np.ndarray], types: list[np.ndarray]) -> dict[st
     """
     counts: dict[str, list[np.ndarray]] = {"stripes": [], "kept": [], "kept_by_others": []}
     for one, masks in zip(columns, types, strict=True):
-        every = stripes(one, THRESHOLDS)  # (states, ways, thresholds, layers, heads, tokens)
+        even = np.reshape(THRESHOLDS, (-1, 1, 1, 1)) / one.shape[-1]
+        every = one[..., None, :, :, :] > even  # (states, ways, thresholds, layers, heads, tokens)
         before, after, _ = every
         others = (before.sum(axis=3, keepdims=True) - before) / max(1, before.shape[3] - 1)
         counts["stripes"].append(every.sum(axis=(3, 4)) @ masks.T)
@@ -479,11 +482,11 @@ def links(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     """
     inputs, batches = study.words(task, rows.start, rows.stop), study.batches(task, rows)
     each = borrow([find_links(one) for one in inputs], study.settings.seed)
-    weights, neighbours, models = [], [], states(study, task, run)
+    weights, neighbours, models, cells = [], [], states(study, task, run), link_cells(each)
+    measures = {"plain": strongest_cells(cells), "off": strongest_cells(cells, centred=True)}
     for model in models.values():
-        measures = {"plain": TokenLinkAttention(each), "off": TokenLinkAttention(each, True)}
-        one = observe(model, batches, measures | {"neighbours": Neighbours()})
-        plain, off = one["plain"], one["off"]
+        one = observe(model, batches, measures | {"neighbours": to_neighbours})
+        plain, off = (means_over_links(each, one[name]) for name in measures)
         weights.append([plain["nothing"], plain["places"], off["places"], plain["rivals"]])
         neighbours.append(np.stack(one["neighbours"])[..., [0, 2]])
     number = [link_counts(each, what) for what in ("", "places", "places", "rivals")]
@@ -512,13 +515,13 @@ def from_cls(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     types = [token_types(one) for one in study.words(task, rows.start, rows.stop)]
     models = states(study, task, run)
     values = np.full((2, len(models), len(TOKEN_TYPES), len(types)), np.nan)
+    batches = study.batches(task, rows)
     for state, model in enumerate(models.values()):
-        for batch in study.batches(task, rows):
-            of_cls = attention_maps(model, batch)[-1][:, :, 0].cpu()  # (examples, heads, tokens)
-            for at, weights in zip(batch.index, of_cls.numpy(), strict=True):
-                for kind in np.flatnonzero(types[at].any(axis=1)):
-                    chosen = weights[:, np.flatnonzero(types[at][kind])]
-                    values[:, state, kind, at] = chosen.max(1).mean(), chosen.sum(1).mean()
+        of_cls = observe(model, batches, {"": lambda maps, _: maps[:, :, 0]})[""]
+        for at, by_layer in enumerate(of_cls):  # (layers, heads, tokens)
+            for kind in np.flatnonzero(types[at].any(axis=1)):
+                chosen = by_layer[-1][:, np.flatnonzero(types[at][kind])]
+                values[:, state, kind, at] = chosen.max(1).mean(), chosen.sum(1).mean()
     axis, (largest, together) = ("state", "type", "example"), values
     found = {
         "largest": (axis, largest),
@@ -603,7 +606,7 @@ def shared_words(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
 
     In weight, mean over an input's words that have such a twin; an input without any has NaN.
     """
-    model, twins = study.classifier(task, run), TwinWords(study.tokenizer)
+    model, twins = study.classifier(task, run), twin_words(study.tokenizer)
     excess = np.stack(observe(model, study.batches(task, rows), {"twins": twins})["twins"])
     return xr.Dataset({"excess": (("example", "layer", "head"), excess)}, axes(*excess.shape[1:]))
 
@@ -723,25 +726,24 @@ def special_tokens(study: Study, rows: slice) -> xr.Dataset:
     model, tokenizer, texts = study.encoder(), study.tokenizer, study.texts(rows)
     pairs = [*zip(texts, texts[1:] + texts[:1], strict=True)]
     inputs: dict[str, Any] = {"one sentence": texts, "two sentences": pairs}
-    of_inputs = []  # each (examples, tokens, all heads and an even one)
-    for several in inputs.values():
-        batches, parts = batches_of(several, tokenizer, max_length=LONGEST), []
-        for batch in batches:
-            batch = batch.to(model.device)
-            by_head = torch.cat(
-                [received(one, batch) for one in attention_maps(model, batch)], dim=1
-            )
-            gets = torch.cat([by_head, (batch.mask / batch.lengths[:, None])[:, None]], dim=1)
-            cls, sep = (
-                gets.masked_fill(batch.inputs["input_ids"][:, None] != token, 0)
-                for token in (tokenizer.cls_token_id, tokenizer.sep_token_id)
-            )
-            parts.append(torch.stack([cls.sum(-1), sep.sum(-1), sep.amax(-1)], dim=1))
-        of_inputs.append(in_order(parts, batches))
-    every = np.swapaxes(of_inputs, 1, 2)
-    weight = every[..., :-1].reshape(*every.shape[:3], *shape_of(model))
+
+    def to_special(maps: torch.Tensor, batch: Batch) -> torch.Tensor:
+        """What they get from each head, and from an even one: (examples, special tokens, heads + 1)."""
+        even = batch.mask / batch.lengths[:, None]
+        gets = torch.cat([received(maps, batch), even[:, None]], dim=1)
+        cls, sep = (
+            gets.masked_fill(batch.inputs["input_ids"][:, None] != token, 0)
+            for token in (tokenizer.cls_token_id, tokenizer.sep_token_id)
+        )
+        return torch.stack([cls.sum(-1), sep.sum(-1), sep.amax(-1)], dim=1)
+
+    batches = [batches_of(several, tokenizer, max_length=LONGEST) for several in inputs.values()]
+    seen = [observe(model, one, {"": to_special})[""] for one in batches]
+    # (inputs, special tokens, examples, layers, heads + 1)
+    every = np.transpose(seen, (0, 3, 1, 2, 4))
     axis = ("input", "token", "example")
-    values = {"weight": ((*axis, "layer", "head"), weight), "even": (axis, every[..., -1])}
+    weight, even = every[..., :-1], every[..., 0, -1]
+    values = {"weight": ((*axis, "layer", "head"), weight), "even": (axis, even)}
     names = {"input": list(inputs), "token": list(SPECIAL)}
     return xr.Dataset(values, names | axes(*shape_of(model)))
 
@@ -786,7 +788,7 @@ def pruned(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
 
     @cache
     def without(gone: frozenset[int]) -> np.ndarray:  # all orders begin and end alike
-        with disabled(model, [heads[at] for at in sorted(gone)], zeros):
+        with disable_heads(model, [heads[at] for at in sorted(gone)], zeros):
             return predict_logits(model, batches)
 
     outputs = [

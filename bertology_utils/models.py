@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from .batches import Batch, check_batches, in_order
+from .batches import Batch, in_order, prepare
 from .common import hub_errors, note, one_of
 from .glue import Task, get_task, output_order
-from .hooks import device_of, unwrap
 from .settings import ModelSource, parse_model
 
 if TYPE_CHECKING:
@@ -293,10 +292,9 @@ def predict_logits(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarr
 
     Raises:
         FloatingPointError: an output is NaN or infinite.
-        TypeError, ValueError: see :func:`check`.
+        TypeError, ValueError: see :func:`bertology_utils.batches.prepare`.
     """
-    model = unwrap(model)
-    batches = check(model, batches)
+    model, batches = prepare(model, batches, classifier=True)
     with torch.inference_mode():
         parts = [outputs_of(model, batch).double() for batch in batches]
     logits = in_order(parts, batches)
@@ -306,8 +304,8 @@ def predict_logits(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarr
 
 
 def outputs_of(model: PreTrainedModel, batch: Batch) -> torch.Tensor:
-    """A classifier's outputs of one batch, (examples, labels), whether it answers with a tuple or an object."""
-    outputs: torch.Tensor = model(**batch.to(device_of(model)).inputs)[0]
+    """A classifier's outputs of one batch on its device, (examples, labels), whether it answers with a tuple or an object."""
+    outputs: torch.Tensor = model(**batch.inputs)[0]
     return outputs
 
 
@@ -340,13 +338,12 @@ def classifier_inputs(model: PreTrainedModel, batches: Sequence[Batch]) -> np.nd
     """Inputs of the classifier's last layer, in the order of the data: float64, shape (examples, features).
 
     Raises:
-        ValueError: see :func:`check`; or the model ends in no linear layer.
+        ValueError: see :func:`predict_logits`; or the model ends in no linear layer.
     """
-    model = unwrap(model)
+    model, batches = prepare(model, batches, classifier=True)
     last = _last_layer(model)
     if last is None:
         raise ValueError(f"{type(model).__name__} has no linear layer above its encoder")
-    batches = check(model, batches)
     read: list[torch.Tensor] = []
     hook = last.register_forward_pre_hook(lambda _, inputs: read.append(inputs[0].double()))
     try:
@@ -354,17 +351,3 @@ def classifier_inputs(model: PreTrainedModel, batches: Sequence[Batch]) -> np.nd
     finally:
         hook.remove()
     return in_order(read, batches)
-
-
-def check(model: PreTrainedModel, batches: Any, whole: bool = True) -> list[Batch]:
-    """The batches as a list, if a classifier can predict them; refused before any time is spent.
-
-    Raises:
-        ValueError: a model without a classifier.
-        TypeError, ValueError: see :func:`bertology_utils.batches.check_batches`.
-    """
-    kinds = [kind.__name__ for kind in type(model).__mro__]
-    if not any(kind.endswith("SequenceClassification") for kind in kinds):
-        advice = "load a model for sequence classification, such as with load_classifier"
-        raise ValueError(f"{kinds[0]} has no classifier on top; {advice}")
-    return check_batches(model, batches, whole)

@@ -7,7 +7,7 @@ regression on eleven statistics of a map and a network of eight convolutional la
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +18,8 @@ from safetensors.torch import load_file
 from torch import nn
 from torch.nn import functional
 
-from .batches import Batch, ByExample
+from .attention import Measure
+from .batches import Batch
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,41 +81,32 @@ MAPS_AT_ONCE = 512  # bounds the memory of classifying
 NO_TOKEN = -1  # an id that no wordpiece has
 
 
-class Classifier(nn.Module):
-    """What tells patterns apart: scores for each pattern, of what it reads from a map."""
+# What tells patterns apart: of maps of one length, (maps, tokens, tokens), padding cut off, and True at their
+# [SEP], (maps, tokens), scores of each pattern, (maps, patterns).
+Classifier = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
-    def inputs(self, maps: torch.Tensor, separators: torch.Tensor) -> torch.Tensor:
-        """What this classifier reads from maps of one length; its :meth:`forward` scores it."""
-        raise NotImplementedError
 
-    def predict(self, maps: torch.Tensor, separators: torch.Tensor) -> np.ndarray:
-        """The pattern of each map.
+def predict(classifier: Classifier, maps: torch.Tensor, separators: torch.Tensor) -> np.ndarray:
+    """The pattern of each of several maps of one length: indices into PATTERNS, shape (maps,).
 
-        Args:
-            maps: maps of one length, shape (maps, tokens, tokens), padding cut off.
-            separators: True at [SEP], shape (maps, tokens).
-
-        Returns:
-            Indices into PATTERNS, shape (maps,).
-
-        Raises:
-            ValueError: maps shorter than :data:`SHORTEST`, or rows that are no distributions.
-        """
-        off = (maps.sum(dim=2, dtype=torch.float32) - 1).abs()
-        if not (maps.shape[1] >= SHORTEST and (off <= TOLERANCE).all() and (maps >= 0).all()):
-            raise ValueError(
-                f"a pattern needs {SHORTEST} tokens or more, and rows that are weights from 0 with a sum of"
-                " 1: cut off padding, pass weights after the softmax, and see that no output is NaN"
-            )
-        parts = zip(maps.split(MAPS_AT_ONCE), separators.split(MAPS_AT_ONCE), strict=True)
-        with torch.inference_mode():
-            scores = [self(self.inputs(part.float(), at)) for part, at in parts]
-        return torch.cat(scores).argmax(dim=1).cpu().numpy()
+    Raises:
+        ValueError: maps shorter than :data:`SHORTEST`, or rows that are no distributions.
+    """
+    off = (maps.sum(dim=2, dtype=torch.float32) - 1).abs()
+    if not (maps.shape[1] >= SHORTEST and (off <= TOLERANCE).all() and (maps >= 0).all()):
+        raise ValueError(
+            f"a pattern needs {SHORTEST} tokens or more, and rows that are weights from 0 with a sum of"
+            " 1: cut off padding, pass weights after the softmax, and see that no output is NaN"
+        )
+    parts = zip(maps.split(MAPS_AT_ONCE), separators.split(MAPS_AT_ONCE), strict=True)
+    with torch.inference_mode():
+        scores = [classifier(part.float(), at) for part, at in parts]
+    return torch.cat(scores).argmax(dim=1).cpu().numpy()
 
 
 def classify(classifier: Classifier, maps: Iterable[Picture]) -> np.ndarray:
     """The pattern of each map, of any lengths: indices into PATTERNS, shape (maps,)."""
-    return np.concatenate([classifier.predict(*as_tensors(*one)) for one in maps])
+    return np.concatenate([predict(classifier, *as_tensors(*one)) for one in maps])
 
 
 def as_tensors(weights: np.ndarray, separators: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
@@ -126,7 +118,11 @@ def as_tensors(weights: np.ndarray, separators: np.ndarray) -> tuple[torch.Tenso
 # The network. ---
 
 
-def to_images(maps: torch.Tensor, size: int) -> torch.Tensor:
+SIZE = 24  # the side of the picture that a map is brought to
+WIDTH = 16  # channels of the first two layers; doubled after each halving until four times as many
+
+
+def to_images(maps: torch.Tensor, size: int = SIZE) -> torch.Tensor:
     """Images of one size, of maps of one length: largest weight and mean weight, from 0 to 1.
 
     Args:
@@ -134,18 +130,15 @@ def to_images(maps: torch.Tensor, size: int) -> torch.Tensor:
         size: cells a side.
 
     Returns:
-        Shape (maps, 2, size, size).
+        Shape (maps, 2, size, size), in an order of the memory that halves the time on CPUs.
     """
     maps = maps.unsqueeze(1)  # (maps, 1, tokens, tokens)
     pooled = functional.adaptive_max_pool2d(maps, size), functional.adaptive_avg_pool2d(maps, size)
-    return torch.cat([(one / one.amax((2, 3), keepdim=True)).sqrt() for one in pooled], dim=1)
+    images = torch.cat([(one / one.amax((2, 3), keepdim=True)).sqrt() for one in pooled], dim=1)
+    return images.contiguous(memory_format=torch.channels_last)
 
 
-SIZE = 24  # the side of the picture that a map is brought to
-WIDTH = 16  # channels of the first two layers; doubled after each halving until four times as many
-
-
-class PatternCNN(Classifier):
+class PatternCNN(nn.Module):
     """Images of attention maps in, one score per pattern out."""
 
     def __init__(self) -> None:
@@ -161,12 +154,12 @@ class PatternCNN(Classifier):
         self.layers = nn.Sequential(*layers)
         self.scores = nn.Linear(channels, len(PATTERNS))
 
-    def inputs(self, maps: torch.Tensor, separators: torch.Tensor) -> torch.Tensor:
-        """Images, see :func:`to_images`; in an order of the memory that halves the time on CPUs."""
-        return to_images(maps, SIZE).contiguous(memory_format=torch.channels_last)
+    def forward(self, maps: torch.Tensor, separators: torch.Tensor) -> torch.Tensor:
+        """Scores before the softmax of maps of one length, which may be on another device; see :data:`Classifier`."""
+        return self.to(maps.device).of_images(to_images(maps))
 
-    def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """Scores before the softmax, shape (maps, patterns), of images (maps, channels, size, size)."""
+    def of_images(self, images: torch.Tensor) -> torch.Tensor:
+        """Scores before the softmax, shape (maps, patterns), of images from :func:`to_images`."""
         seen = self.layers(images)  # (maps, channels, size / 8, size / 8)
         return self.scores(functional.dropout(seen.mean(dim=(2, 3)), 0.3, self.training))
 
@@ -227,27 +220,6 @@ def map_statistics(maps: torch.Tensor, separators: torch.Tensor) -> dict[str, to
     }
 
 
-class PatternRegression(Classifier):
-    """Logistic regression: a weighted sum of the statistics of a map for each pattern."""
-
-    coefficients: torch.Tensor
-    intercepts: torch.Tensor
-
-    def __init__(self, coefficients: np.ndarray, intercepts: np.ndarray):
-        super().__init__()
-        # (statistics, patterns)
-        self.register_buffer("coefficients", torch.from_numpy(coefficients))
-        self.register_buffer("intercepts", torch.from_numpy(intercepts))
-
-    def inputs(self, maps: torch.Tensor, separators: torch.Tensor) -> torch.Tensor:
-        """Statistics of the maps, shape (maps, statistics); see :func:`map_statistics`."""
-        return torch.stack([*map_statistics(maps, separators).values()], dim=1).double()
-
-    def forward(self, statistics: torch.Tensor) -> torch.Tensor:
-        """Scores before the softmax, shape (maps, patterns), of (maps, statistics)."""
-        return statistics @ self.coefficients + self.intercepts
-
-
 def statistics_of(maps: Iterable[Picture]) -> pd.DataFrame:
     """The eleven statistics of maps of any lengths, a row each; see :func:`map_statistics`."""
     import pandas as pd
@@ -267,42 +239,31 @@ def regression() -> Pipeline:
 
 
 @cache
-def _fitted() -> tuple[np.ndarray, np.ndarray]:
+def load_regression() -> Classifier:
+    """Logistic regression fitted to all labelled maps."""
     labelled = load_maps()
     statistics = statistics_of(pictures(labelled))
-    scaler, model = regression().fit(statistics.values, indices(labelled["pattern"]))
-    coefficients = model.coef_.T / scaler.scale_[:, None]  # (statistics, patterns)
-    return coefficients, model.intercept_ - scaler.mean_ @ coefficients
+    fitted = regression().fit(statistics.values, indices(labelled["pattern"]))
 
+    def scores(maps: torch.Tensor, separators: torch.Tensor) -> torch.Tensor:
+        each = torch.stack([*map_statistics(maps, separators).values()], dim=1)
+        return torch.from_numpy(fitted.decision_function(each.double().cpu().numpy()))
 
-def load_regression() -> PatternRegression:
-    """Logistic regression fitted to all labelled maps, in evaluation mode, on the CPU."""
-    return PatternRegression(*_fitted()).eval()
+    return scores
 
 
 # All maps of a pass. ---
 
 
-class Patterns(ByExample):
-    """Observer: the pattern of every map (§4.1).
+def name_patterns(classifier: Classifier, separator: int | None) -> Measure:
+    """Measure: the pattern of every map (§4.1), of each example shape (heads,); of one that is too short, (0,).
 
     Args:
-        classifier: such as :func:`bertology_utils.patterns.load_network`.
+        classifier: such as :func:`load_network`.
         separator: the tokenizer's id of [SEP]; None if it has none.
     """
 
-    def __init__(self, classifier: Classifier, separator: int | None):
-        super().__init__()
-        self.classifier = classifier
-        self.separator = NO_TOKEN if separator is None else separator
-
-    def measure(self, maps: torch.Tensor, batch: Batch) -> Iterable[np.ndarray]:
-        """Patterns of each example, shape (heads,); of one that is too short, (0,).
-
-        Raises:
-            ValueError: the maps hold NaN, or rows that do not sum to 1.
-        """
-        self.classifier.to(maps.device)
+    def measure(maps: torch.Tensor, batch: Batch) -> list[np.ndarray]:
         lengths, heads = batch.lengths, maps.shape[1]
         patterns = [np.empty(0, dtype=int)] * len(lengths)
         # Maps are cut to their real tokens, and only equal ones stack.
@@ -310,22 +271,14 @@ class Patterns(ByExample):
             rows = (lengths == length).nonzero()[:, 0]
             # (examples, length): their real positions
             at = batch.mask[rows].nonzero()[:, 1].view(len(rows), length)
-            is_separator = batch.inputs["input_ids"][rows].gather(1, at) == self.separator
+            ids = batch.inputs["input_ids"][rows].gather(1, at)
+            is_separator = ids == (NO_TOKEN if separator is None else separator)
             part = maps[rows].take_along_dim(at[:, None, :, None], 2)
             part = part.take_along_dim(at[:, None, None, :], 3)  # (examples, heads, length, length)
             separators = is_separator.repeat_interleave(heads, dim=0)
-            named = self.classifier.predict(part.flatten(0, 1), separators)
+            named = predict(classifier, part.flatten(0, 1), separators)
             for row, of_heads in zip(rows.tolist(), named.reshape(-1, heads), strict=True):
                 patterns[row] = of_heads
         return patterns
 
-    def compute(self) -> np.ndarray:
-        """Indices into PATTERNS of all examples of at least four wordpieces, (examples, layers, heads).
-
-        Raises:
-            ValueError: no example is long enough.
-        """
-        found = [one for one in super().compute() if one.size]
-        if not found:
-            raise ValueError(f"no input has {SHORTEST} wordpieces or more; no map shows a pattern")
-        return np.array(found)
+    return measure

@@ -17,9 +17,9 @@ import torch
 from torch import nn
 
 from .attention import ValueNorms, by_norm
-from .batches import Batch, check_batches, in_order, laid_out
-from .hooks import attention_hooks, device_of, unwrap
-from .models import check, outputs_of
+from .batches import Batch, in_order, laid_out, prepare
+from .hooks import attention_hooks
+from .models import outputs_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -74,15 +74,15 @@ def carried(
     Raises:
         ValueError: see :class:`bertology_utils.attention.ValueNorms`.
     """
-    model = unwrap(model)
-    norms, parts, batches = ValueNorms(model), [], check_batches(model, batches)
+    model, batches = prepare(model, batches)
+    norms, parts = ValueNorms(model), []
     for batch in batches:
-        batch = batch.to(device_of(model))
         types = tokens_by_type(batch, tokenizer).to(model.dtype)
         queries = (batch.mask / batch.lengths[:, None]).to(model.dtype)  # sum to 1
         layers: list[tuple[torch.Tensor, ...]] = []
 
-        def see(layer: int, maps: torch.Tensor) -> None:
+        def see(layer: int, maps: torch.Tensor, module: nn.Module, values: torch.Tensor) -> None:
+            norms.see(module, values)
             f, lengths = norms.vectors, norms.lengths
             direction = nn.functional.normalize(maps @ f, dim=3)  # of the head's outputs
             parts = (
@@ -97,8 +97,7 @@ def carried(
             own = torch.einsum("ehk,etk->eht", lengths, types) / types.sum(dim=2)[:, None]
             layers.append((torch.stack(received, dim=2), own, output))
 
-        hooks = attention_hooks(model, observe=see, observe_values=norms.see)
-        with torch.inference_mode(), hooks:
+        with torch.inference_mode(), attention_hooks(model, observe=see):
             model(**batch.inputs)
         parts.append([torch.stack(one, dim=1) for one in zip(*layers, strict=True)])
     return _by_name(("share", "length", "output"), parts, batches)
@@ -188,10 +187,10 @@ def cut_attention(
         :data:`SINKS` and :data:`CUTS`.
 
     Raises:
-        ValueError: see :func:`bertology_utils.models.check` and
+        ValueError: see :func:`bertology_utils.batches.prepare` and
             :class:`bertology_utils.attention.ValueNorms`.
     """
-    model = unwrap(model)
+    model, batches = prepare(model, batches, classifier=True)
     norms, last = ValueNorms(model), model.config.num_hidden_layers - 1
 
     def cut(
@@ -204,7 +203,7 @@ def cut_attention(
             gone = torch.zeros_like(maps)
         return gone, put_instead(maps, gone, batch, instead)
 
-    return _answers(model, check(model, batches), tokenizer, norms, cut, SINKS, CUTS)
+    return _answers(model, batches, tokenizer, norms, cut, SINKS, CUTS)
 
 
 @torch.inference_mode()
@@ -229,7 +228,8 @@ def cut_words(
     Raises:
         ValueError: as :func:`cut_attention`.
     """
-    model = unwrap(model)
+    # An order follows from the example alone.
+    model, batches = prepare(model, batches, whole=False, classifier=True)
     norms = ValueNorms(model)
 
     def cut(
@@ -241,7 +241,6 @@ def cut_words(
         gone = words_to_cut(maps, norms, is_sink, words, order.expand(maps.shape[:3]))
         return gone, maps - gone
 
-    batches = check(model, batches, whole=False)  # an order follows from the example alone
     return _answers(model, batches, tokenizer, norms, cut, WORD_ORDERS, range(DRAWS))
 
 
@@ -260,7 +259,6 @@ def _answers(
     """
     parts = []
     for batch in batches:
-        batch = batch.to(device_of(model))
         types = tokens_by_type(batch, tokenizer)
         made = [
             _after(model, batch, norms, partial(cut, *way, batch, types)) for way in product(*ways)
@@ -283,7 +281,8 @@ def _after(
     after: list[torch.Tensor] = []  # a layer's cut maps
     measured: list[torch.Tensor] = []  # of each layer, (examples, 2)
 
-    def see(layer: int, maps: torch.Tensor) -> None:
+    def see(layer: int, maps: torch.Tensor, module: nn.Module, values: torch.Tensor) -> None:
+        norms.see(module, values)
         gone, kept = cut(layer, maps)
         measured.append(_shares(maps, gone, norms.lengths, batch))
         after[:] = [kept]
@@ -292,7 +291,7 @@ def _after(
         outputs = after[0].to(norms.values.dtype) @ norms.values
         return outputs.transpose(1, 2).to(given.dtype)
 
-    with attention_hooks(model, edit_outputs=edit, observe=see, observe_values=norms.see):
+    with attention_hooks(model, edit_outputs=edit, observe=see):
         outputs = outputs_of(model, batch)
     return outputs, torch.stack(measured).mean(dim=0)
 

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from .annotation import Annotated, Annotator
     from .batches import Batch
     from .claims import Claims
+    from .disabling import Cut
     from .finetune import Training
     from .framenet import FrameSentence, Release
-    from .pruning import Cut
     from .store import Measurement
     from .words import AnnotatedInput
 

@@ -20,17 +20,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from torch.nn import functional
 
-from .batches import Batch, in_order
+from .batches import Batch, in_order, prepare
 from .common import note, track
 from .disabling import Instead, layer_heads, logits_without, replacement
-from .hooks import device_of, is_edited, shape_of, unwrap
-from .models import check, outputs_of, predict_logits
+from .hooks import device_of, is_edited, shape_of
+from .models import outputs_of, predict_logits
 
 # Bounds the memory: variants × examples × length of one stack of inputs.
 TOKENS_AT_ONCE = {"cpu": 4096, "cuda": 262_144}
@@ -70,11 +69,10 @@ def sweep(
         mean_over: for "mean", the data over which the mean is taken; by default ``batches``.
 
     Raises:
-        ValueError: a model in training mode, or see :func:`bertology_utils.models.check`.
+        ValueError: a model in training mode, or see :func:`bertology_utils.batches.prepare`.
         FloatingPointError: an output is NaN or infinite.
     """
-    model = unwrap(model)
-    batches = check(model, batches)
+    model, batches = prepare(model, batches, classifier=True)
     instead = replacement(model, mean_over or batches, ablation)
     pieces = pieces_of(model, batches)
     if pieces is None:
@@ -84,8 +82,7 @@ def sweep(
 
 def reference_sweep(model, batches: Sequence[Batch], ablation: str = "uniform") -> Sweep:
     """As :func:`sweep`, by one pass for each head and layer: the check, and the way for unknown models."""
-    model = unwrap(model)
-    batches = check(model, batches)
+    model, batches = prepare(model, batches, classifier=True)
     return _reference(model, batches, replacement(model, batches, ablation))
 
 
@@ -120,8 +117,8 @@ def pieces_of(model, batches: Sequence[Batch]) -> Pieces | None:
         try:
             with torch.inference_mode():
                 pieces, expected = Pieces(model), outputs_of(model, pair)
-                alone = [one.to(pieces.device).inputs for one in by_length([pair], 1)]
-                outputs = torch.cat([pieces.rest(pieces.embed(one), 0) for one in alone])
+                alone = by_length([pair], 1)
+                outputs = torch.cat([pieces.rest(pieces.embed(one.inputs), 0) for one in alone])
             # Lower precision rounds more.
             tolerance = max(TOLERANCE, 16 * torch.finfo(expected.dtype).eps)
             tolerance *= 1 + float(expected.abs().max())
@@ -140,8 +137,8 @@ class Pieces:
         self.model, self.base = model, model.base_model
         self.heads = model.config.num_attention_heads
         self.layers = [Layer(layer, self.heads) for layer in self.base.encoder.layer]
-        self.device = device_of(model)
-        self.bound = TOKENS_AT_ONCE.get(self.device.type, TOKENS_AT_ONCE["cpu"])
+        kind = device_of(model).type
+        self.bound = TOKENS_AT_ONCE.get(kind, TOKENS_AT_ONCE["cpu"])
 
     def embed(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
         """Embeddings of inputs without padding, (inputs, tokens, hidden)."""
@@ -238,7 +235,7 @@ class Layer:
 def _fast(pieces: Pieces, batches: Sequence[Batch], instead: Instead) -> Sweep:
     sets = torch.cat([torch.eye(pieces.heads), torch.ones(1, pieces.heads)])  # the last: the layer
     groups = by_length(batches, pieces.bound // len(sets))
-    hidden = [pieces.embed(group.to(pieces.device).inputs) for group in groups]
+    hidden = [pieces.embed(group.inputs) for group in groups]
     without = []
     for number in track(range(len(pieces.layers)), "disabling heads"):
         own = None if instead is None else instead[number]
@@ -274,20 +271,11 @@ def _one_layer(
 
 def by_length(batches: Sequence[Batch], tokens: int) -> list[Batch]:
     """The examples in groups of one length that have at most so many tokens, or one example; without padding."""
-    # By length and names of inputs, each example as a batch of its own, in the order of the data.
-    examples: dict[tuple[Any, ...], list[Batch]] = {}
-    places = {index: (batch, row) for batch in batches for row, index in enumerate(batch.index)}
-    for _, (batch, row) in sorted(places.items()):
-        one = batch.example(row)
-        examples.setdefault((one.mask.shape[1], *sorted(one.inputs)), []).append(one)
     groups = []
-    for (length, *_), several in sorted(examples.items()):
-        room = max(1, tokens // length)
-        groups += [_joined(several[at : at + room]) for at in range(0, len(several), room)]
+    for batch in batches:
+        for length in batch.lengths.unique().tolist():
+            rows = (batch.lengths == length).nonzero()[:, 0]
+            for part in rows.split(max(1, tokens // length)):
+                inputs = {name: one[part, :length] for name, one in batch.inputs.items()}
+                groups.append(Batch(inputs, [batch.index[row] for row in part.tolist()]))
     return groups
-
-
-def _joined(examples: Sequence[Batch]) -> Batch:
-    names = examples[0].inputs
-    inputs = {name: torch.cat([one.inputs[name] for one in examples]) for name in names}
-    return Batch(inputs, [index for one in examples for index in one.index])

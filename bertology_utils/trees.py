@@ -31,8 +31,8 @@ from scipy.stats import rankdata
 from . import stats
 from .annotation import Word, read
 from .attention import attention_maps
-from .batches import check_batches, make_batches
-from .hooks import device_of, unwrap
+from .batches import make_batches, prepare
+from .hooks import unwrap
 from .words import PUNCTUATION, AnnotatedInput, Positions, place_sentences
 
 if TYPE_CHECKING:
@@ -156,10 +156,9 @@ class Corpus:
         self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, heads: bool
     ) -> Iterator[tuple[int, torch.Tensor, torch.Tensor]]:
         """Each sentence's number, the model's vectors or maps, and which tokens (words, tokens) are a word's."""
-        encoder = unwrap(model).base_model
         batches = make_batches({"input_ids": [[*ids] for ids in self.ids]}, tokenizer)
-        for batch in check_batches(encoder, batches):
-            batch = batch.to(device_of(encoder))
+        encoder, batches = prepare(unwrap(model).base_model, batches)
+        for batch in batches:
             if heads:
                 layers = attention_maps(encoder, batch)
             else:

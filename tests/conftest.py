@@ -160,8 +160,12 @@ def batches_of_rows(task, count, tokenizer, max_length=64, seed=0, **options):
 
 def one_example(batches, example):
     """One example of the data as a batch, without padding."""
+    from bertology_utils.batches import Batch
+
     (batch,) = (batch for batch in batches if example in batch.index)
-    return batch.example(batch.index.index(example))
+    row = batch.index.index(example)
+    end = int(batch.mask[row].nonzero().max()) + 1
+    return Batch({name: ids[[row], :end] for name, ids in batch.inputs.items()}, [example])
 
 
 def conllu(*words):

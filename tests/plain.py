@@ -88,8 +88,8 @@ def measured(name):
     return study.words(title, 0, 50), study.batches(title, 50), model, plain
 
 
-def replay(measurement, examples):
-    """Feed a measurement maps of shape (layers, heads, tokens, tokens) as one padded batch; padded rows hold junk."""
+def replay(measure, examples):
+    """What is measured in maps of shape (layers, heads, tokens, tokens) as one padded batch; padded rows hold junk."""
     width = max(maps.shape[-1] for maps in examples)
     layers, heads = examples[0].shape[:2]
     together = torch.zeros(layers, len(examples), heads, width, width)
@@ -101,9 +101,8 @@ def replay(measurement, examples):
         together[:, row, :, real, real] = torch.as_tensor(maps).float()
         mask[row, real] = 1
     batch = Batch({"attention_mask": mask}, list(range(len(examples))), torch.zeros(len(examples)))
-    for layer in range(layers):
-        measurement.update(layer, together[layer], batch)
-    return measurement.compute()
+    each = [measure(maps, batch) for maps in together]
+    return [np.stack([*layers]) for layers in zip(*each, strict=True)]
 
 
 def to_previous(length):

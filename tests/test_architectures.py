@@ -228,7 +228,7 @@ def test_maps_and_outputs_of_an_encoder_are_those_of_transformers(name):
     with torch.inference_mode():
         expected = eager(**batch.inputs, output_attentions=True)
     seen = []
-    seen_by = attention_hooks(model, observe=lambda layer, maps: seen.append(maps))
+    seen_by = attention_hooks(model, observe=lambda layer, maps, *_: seen.append(maps))
     with torch.inference_mode(), seen_by:
         output = model(**batch.inputs)[0]
     assert len(seen) == len(expected.attentions) == 2

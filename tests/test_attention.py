@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import torch
 import transformers
-from conftest import batches_of_rows, loaded, make_bert, make_rows
+from conftest import batches_of_rows, loaded, make_bert, make_rows, one_example
 from precision import forward_tolerance
 from scipy.spatial.distance import cosine
 from tokenizers.processors import TemplateProcessing
@@ -28,12 +28,10 @@ from bertology_utils import (
     sweep,
     tree_probe,
 )
-from bertology_utils.attention import ByNorm
 from bertology_utils.batches import make_batches, tokenize
-from bertology_utils.disabling import logits_without
+from bertology_utils.disabling import importance, logits_without, removal_order
 from bertology_utils.glue import TASKS
 from bertology_utils.models import classifier_inputs
-from bertology_utils.pruning import importance, removal_order
 from bertology_utils.sinks import carried, cut_attention
 
 
@@ -47,18 +45,10 @@ def some_batch(tokenizer):
     return made
 
 
-class Mean:
-    """A measurement as anybody would write one: mean weight on the first token, layer by layer."""
-
-    def __init__(self):
-        self.weights = {}
-
-    def update(self, layer, maps, batch):
-        real = batch.mask[:, None].expand(maps.shape[:3])
-        self.weights.setdefault(layer, []).append(maps[..., 0][real])
-
-    def compute(self):
-        return [float(torch.cat(self.weights[layer]).mean()) for layer in sorted(self.weights)]
+def to_first(maps, batch):
+    """A measure as anybody would write one: mean weight on the first token."""
+    weights = maps[..., 0] * batch.mask[:, None]
+    return weights.sum(dim=2) / batch.lengths[:, None]
 
 
 def test_roberta_counts_positions_from_behind_its_padding():
@@ -80,7 +70,7 @@ ON_ALL = {  # calls that answer in the order of the data
     "all heads": lambda model, given: sweep(model, given).heads,
     "means": lambda model, given: sweep(model, given, "mean").heads,
     "a head disabled": lambda model, given: logits_without(model, given, [(0, 1)]),
-    "observe": lambda model, given: attention.observe(model, given, {"m": Mean()})["m"],
+    "observe": lambda model, given: attention.observe(model, given, {"m": to_first})["m"],
     "similarity": lambda model, given: map_similarity(model, copy.deepcopy(model), given),
     "carried": lambda model, given: carried(model, given, TOKENIZER(), 0)["share"],
     "cut": lambda model, given: cut_attention(model, given, TOKENIZER())["whole"],
@@ -156,7 +146,7 @@ def test_examples_that_are_there_twice_or_missing_are_refused(model_and_tokenize
         ([*some, *others], "0 is there twice"),
         ([Batch(one.inputs, [0, 1, 1])], "1 is there twice"),
         ([Batch(one.inputs, [0, 1, 3])], "2 is missing"),
-        ([one.example(0)], "0 is missing"),
+        ([one_example([one], 1)], "0 is missing"),
     ):
         with pytest.raises(ValueError, match=f"{told}, so that .* give all batches of one"):
             call(model, given)
@@ -185,7 +175,7 @@ def test_maps_are_looked_at_one_batch_at_a_time(model_and_tokenizer):
     model, batch = model_and_tokenizer[0], three_words()
     with pytest.raises(ValueError, match="2 batches are given; look at the maps of one at a time"):
         attention.attention_maps(model, [batch, batch])
-    attention.attention_maps(model, batch.example(1))
+    attention.attention_maps(model, one_example([batch], 1))
 
 
 @pytest.mark.parametrize("asked", ["by the configuration", "by the call"])
@@ -200,17 +190,6 @@ def test_a_model_that_answers_with_a_tuple_is_measured_alike(model_and_tokenizer
     assert isinstance(model(**batch.inputs), tuple)
     for name, call in calls.items():
         np.testing.assert_array_equal(np.asarray(call(model, batch)), expected[name], name)
-
-
-@pytest.mark.parametrize("wrap", [lambda one: one, ByNorm], ids=["bare", "wrapped"])
-def test_a_measurement_is_fed_by_one_data_set_only(model_and_tokenizer, wrap):
-    model, batch, mean = model_and_tokenizer[0], three_words(), Mean()
-    attention.observe(model, batch, {"mean": mean})
-    with pytest.raises(ValueError, match="measurement 'again' has been fed already.*make a new"):
-        attention.observe(model, batch, {"again": wrap(mean)})
-    one = Mean()
-    with pytest.raises(ValueError, match="measurement 'twice' has been fed already"):
-        attention.observe(model, batch, {"once": one, "twice": wrap(one)})
 
 
 # Batches of one's own texts, and what is refused before any of them is made.
@@ -382,10 +361,10 @@ def plain_similarity(before, after, tokenizer, row):
     ]
 
 
-@pytest.mark.parametrize("pad_to", [None, 40])
-def test_similarity_equals_the_plain_definition_whatever_is_padded(two_models, pad_to):
+@pytest.mark.parametrize("tokens", [60, 200])
+def test_similarity_equals_the_plain_definition_whatever_is_padded(two_models, tokens):
     (before, after), tokenizer = two_models
-    batches = batches_of_rows(TASK, 12, tokenizer, tokens_per_batch=200, pad_to=pad_to)
+    batches = batches_of_rows(TASK, 12, tokenizer, tokens_per_batch=tokens)
     assert len(batches) > 1
     there = map_similarity(before, after, batches)
     assert there.shape == (12, 3, 4)

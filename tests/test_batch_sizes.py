@@ -16,22 +16,29 @@ from conftest import make_rows, place_release
 from eight_models import parts_of
 
 import bertology_utils
-from bertology_utils.attention import ByNorm, observe
-from bertology_utils.batches import ByExample, make_batches, tokenize
-from bertology_utils.dependencies import Pointing
+from bertology_utils.attention import observe
+from bertology_utils.batches import make_batches, tokenize
+from bertology_utils.dependencies import found_arcs
 from bertology_utils.disabling import ABLATIONS, replacement
-from bertology_utils.features import Destinations, Neighbours, Received, TwinWords, marks
+from bertology_utils.features import (
+    destinations,
+    marks,
+    received_by_token,
+    to_neighbours,
+    twin_words,
+)
 from bertology_utils.glue import TASKS
 from bertology_utils.links import (
-    BeyondWords,
-    StrongestCells,
-    TokenLinkAttention,
+    beyond_words,
     borrow,
     find_links,
+    link_cells,
     link_weights,
+    means_over_links,
+    strongest_cells,
 )
 from bertology_utils.models import load_classifier, load_encoder, load_tokenizer
-from bertology_utils.patterns import Patterns, load_network
+from bertology_utils.patterns import load_network, load_regression, name_patterns
 from bertology_utils.sinks import carried, cut_attention
 from bertology_utils.study import Study
 from bertology_utils.sweeps import sweep
@@ -83,25 +90,24 @@ def check_equal(results):
 
 
 def of_inputs(study):
-    """Measurements of a task's inputs, by name; made anew for each pass, as they keep what they saw."""
-    inputs, tokenizer = study.words(TASK.title, 0, COUNT), study.tokenizer
+    """What measures a task's inputs, by name."""
+    inputs, separator = study.words(TASK.title, 0, COUNT), study.tokenizer.sep_token_id
     special = [marks(one) for one in inputs]
-    links = borrow([find_links(one) for one in inputs], seed=1)
-    return lambda: {
-        "patterns": Patterns(load_network(), tokenizer.sep_token_id),
-        "received": Received(),
-        "destinations": Destinations(special),
-        "destinations by norm": ByNorm(Destinations(special)),
-        "neighbours": Neighbours(),
-        "strongest cells": StrongestCells([[np.array([[0, 1], [2, 1]])]] * len(inputs)),
-        "beyond words": BeyondWords(
+    cells = link_cells(borrow([find_links(one) for one in inputs], seed=1))
+    return {
+        "patterns": name_patterns(load_network(), separator),
+        "patterns by regression": name_patterns(load_regression(), separator),
+        "received": received_by_token,
+        "destinations": destinations(special),
+        "destinations by norm": destinations(special),
+        "neighbours": to_neighbours,
+        "links": strongest_cells(cells),
+        "links, popularity off": strongest_cells(cells, centred=True),
+        "beyond words": beyond_words(
             [[np.array([[1, 2], [2, 1]])]] * len(inputs),
             [range(1, one.length - 1) for one in inputs],
         ),
-        "links": TokenLinkAttention(links),
-        "links, popularity off": TokenLinkAttention(links, centred=True),
-        "pointing": Pointing(inputs),
-        "twins": TwinWords(tokenizer),
+        "twins": twin_words(study.tokenizer),
     }
 
 
@@ -111,26 +117,26 @@ def own_inputs(study):
 
 
 def test_no_measurement_depends_on_batches(study, tiny_bert):
-    model = load_encoder(str(tiny_bert)).double()
-    made, results, tried = of_inputs(study), {}, {ByExample}
+    model, measures = load_encoder(str(tiny_bert)).double(), of_inputs(study)
+    words, results = study.words(TASK.title, 0, COUNT), {}
+    links = borrow([find_links(one) for one in words], seed=1)
     for size, batches in own_inputs(study).items():
-        measurements = made()
-        tried |= {type(one) for one in measurements.values()}
-        results[size] = observe(model, batches, measurements)
+        found = observe(model, batches, measures, by_norm={"destinations by norm"})
+        found["means over links"] = means_over_links(links, found["links"])
+        found["arcs"] = dict(found_arcs(model, batches, words))
+        results[size] = found
     check_equal(results)
-    assert tried == {
-        one for one in every_class() if hasattr(one, "update") and hasattr(one, "compute")
-    }
+    tried = {one.__qualname__.split(".")[0] for one in measures.values()}
+    assert tried >= set(makers_of_measures())
 
 
-def every_class():
-    """Public classes that modules of the package define, without the protocol of measurements."""
+def makers_of_measures():
+    """Functions of the package's modules that make a measure."""
     for found in pkgutil.walk_packages(bertology_utils.__path__, "bertology_utils."):
         if not found.name.endswith("__main__"):
-            for name, kind in inspect.getmembers(import_module(found.name), inspect.isclass):
-                own = kind.__module__ == found.name and not name.startswith("_")
-                if own and not getattr(kind, "_is_protocol", False):
-                    yield kind
+            for name, one in inspect.getmembers(import_module(found.name), inspect.isfunction):
+                if one.__annotations__.get("return") == "Measure":
+                    yield name
 
 
 def test_no_score_of_frame_links_depends_on_batches(study):

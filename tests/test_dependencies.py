@@ -1,6 +1,7 @@
 """Heads that point along dependencies, against a plain reading of the definition; their test, and its correction."""
 
 from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -11,12 +12,11 @@ from scipy.stats import bootstrap
 
 from bertology_utils import dependencies, head_dependencies
 from bertology_utils.annotation import sentences_of
-from bertology_utils.attention import observe
 from bertology_utils.dependencies import (
     ARC_DIRECTIONS,
     NEAREST,
-    Pointing,
     choose_and_measure,
+    found_arcs,
     nearest_words,
 )
 from bertology_utils.words import PlacedSentence
@@ -41,7 +41,7 @@ def plain_pointer(maps, sentence, at):
 @pytest.mark.parametrize("task", TASKS)
 def test_hits_are_the_plain_ones(task):
     inputs, batches, model, examples = measured(task)
-    found = observe(model, batches, {"p": Pointing(inputs)})["p"]
+    found = found_arcs(model, batches, inputs)
     plain = []  # (example, relation, offset, hits, leads) of every arc
     for number, example in enumerate(examples):
         for sentence in example.sentences:
@@ -77,10 +77,19 @@ def pointing_at(targets, length):
     return maps[None, None]
 
 
+def arcs_in(inputs, maps):
+    """What is found in maps of a model of one layer."""
+
+    def replayed(model, batches, measures):
+        return {"": replay(measures[""], maps)}
+
+    with mock.patch.object(dependencies, "observe", replayed):
+        return found_arcs(None, None, inputs)
+
+
 def test_a_cut_sentence_is_left_out():
     whole, cut = made_input(SENTENCE), made_input(SENTENCE, [(1,), (2,), (3,), ()])
-    pointing = Pointing([cut, whole])
-    found = replay(pointing, [np.eye(5)[None, None], np.eye(6)[None, None]])
+    found = arcs_in([cut, whole], [np.eye(5)[None, None], np.eye(6)[None, None]])
     assert (found.example == 1).all() and of(found, "nsubj").sizes["arc"] == 1
 
 
@@ -103,9 +112,7 @@ def test_words_that_share_a_written_word_are_found_together_and_their_order_chan
     at_itself = at_it.copy()  # "of-the" attends most to itself, and after that to its noun
     at_itself[..., 2:4, :] = [0, 0.02, 0.4, 0.4, 0.15, 0.03, 0]
     for maps in (at_it, at_itself):
-        one, other = (
-            replay(Pointing([fused(*order)]), [maps]) for order in (("of", "the"), ("the", "of"))
-        )
+        one, other = (arcs_in([fused(*order)], [maps]) for order in (("of", "the"), ("the", "of")))
         for name in ("det", "case"):
             for found in (one, other):
                 assert of(found, name).by_head.values.tolist() == [[[[True]]]] * 2, name
@@ -130,7 +137,7 @@ def test_words_that_share_a_wordpiece_are_found_together(do, not_, written):
     assert made.sentences[0].written == written
     for own in sorted({*do, *not_}):  # whichever of their wordpieces it attends to
         maps = pointing_at({last: own} | dict.fromkeys({*do, *not_}, last), last + 2)
-        found = replay(Pointing([made]), [maps])
+        found = arcs_in([made], [maps])
         aux, advmod = (
             of(found, name).by_head.values.ravel().tolist() for name in ("aux", "advmod")
         )
@@ -219,7 +226,7 @@ def test_a_rule_points_at_the_nearest_word_of_a_kind():
 
 
 def test_arcs_say_which_rules_find_them():
-    found = of(replay(Pointing([made_input(SENTENCE)]), [np.eye(6)[None, None]]), "nsubj").by_rule
+    found = of(arcs_in([made_input(SENTENCE)], [np.eye(6)[None, None]]), "nsubj").by_rule
     to_head, to_dependent = ({*found.rule.values[one.values[0]]} for one in found)
     assert to_head == {"VERB after", "VERB on either side"}
     assert to_dependent == {"NOUN before", "NOUN on either side"}, "before, if both are as near"

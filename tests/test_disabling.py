@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from conftest import batches_of_rows, random_classifier
+from conftest import batches_of_rows, one_example, random_classifier
 from precision import forward_tolerance, sum_tolerance
 from transformers import BertForSequenceClassification
 from transformers.masking_utils import eager_mask
@@ -23,7 +23,6 @@ from bertology_utils.disabling import (
     disable_heads,
     layer_heads,
     logits_without,
-    replace_outputs,
     replacement,
 )
 from bertology_utils.glue import TASKS
@@ -167,7 +166,7 @@ def test_the_models_own_way_to_its_maps_shows_those_that_were_used(model, batche
     by_call = {"output_attentions": True} if asked == "in the call" else {}
     model.config.output_attentions = not by_call
     zeros = replacement(model, batches, "zero")
-    for context in (disable_heads(model, [(0, 1)]), replace_outputs(model, [(1, 2)], zeros)):
+    for context in (disable_heads(model, [(0, 1)]), disable_heads(model, [(1, 2)], zeros)):
         with torch.inference_mode(), context:
             shown = model(**batch.inputs, **by_call).attentions
             assert len(shown) == 3
@@ -273,7 +272,8 @@ def with_segments_in_some(model, inputs, at):
 @pytest.mark.parametrize("change", [with_hole, with_positions, with_vectors, with_segments_in_some])
 def test_the_sweep_is_that_of_the_inputs_as_they_are(model, batches, change, capsys):
     if change is with_segments_in_some:  # in some batches, of inputs of one length
-        batches = [Batch(batches[-1].example(0).inputs, [at]) for at in range(4)]
+        one = one_example(batches, batches[-1].index[0])
+        batches = [Batch(one.inputs, [at]) for at in range(4)]
     given = [Batch(change(model, one.inputs, at), one.index) for at, one in enumerate(batches)]
     with torch.inference_mode():
         plain, usual = (
@@ -343,7 +343,7 @@ def test_gradients_are_those_of_the_model_without_the_heads(model, batches):
     own = copy.deepcopy(model).double()
     weight, token = own.get_input_embeddings().weight, int(batches[-1].inputs["input_ids"][0, 1])
     zeros = replacement(own, batches, "zero")
-    for context in (disable_heads(own, [(0, 1), (2, 3)]), replace_outputs(own, [(0, 1)], zeros)):
+    for context in (disable_heads(own, [(0, 1), (2, 3)]), disable_heads(own, [(0, 1)], zeros)):
         with context:
             own.zero_grad()
             own(**batches[-1].inputs).logits.sum().backward()

@@ -100,7 +100,7 @@ def test_it_rests_on_cls_in_early_layers_and_on_sep_in_late_ones():
     """As bert-base (Clark et al., 2019), and unlike MiniLM."""
     model, tokenizer = load_encoder("e5"), load_tokenizer("e5")
     shares = np.zeros((12, 2))
-    for batch in (one.example(0) for one in batches_of(texts(20), tokenizer, tokens_per_batch=1)):
+    for batch in batches_of(texts(20), tokenizer, tokens_per_batch=1):
         ends = (batch.inputs["input_ids"][0] == tokenizer.sep_token_id).numpy()
         for layer, maps in enumerate(attention_maps(model, batch)):
             mean = maps[0].mean(dim=(0, 1)).numpy()

@@ -18,10 +18,10 @@ from bertology_utils.attention import attention_maps, observe
 from bertology_utils.features import (
     DESTINATIONS,
     PLACES_PER_DECADE,
-    Destinations,
-    Neighbours,
+    destinations,
     marks,
     match,
+    to_neighbours,
 )
 from bertology_utils.glue import get_task
 from bertology_utils.measurements import features, in_groups
@@ -88,8 +88,8 @@ def plain_shares(example, grid):
 @pytest.mark.parametrize("task", TASKS)
 def test_shares_are_the_plain_ones(task):
     inputs, batches, model, examples = measured(task)
-    destinations = Destinations([marks(annotated) for annotated in inputs])
-    found = observe(model, batches, {"d": destinations, "n": Neighbours()})
+    of_marks = destinations([marks(annotated) for annotated in inputs])
+    found = observe(model, batches, {"d": of_marks, "n": to_neighbours})
     expected = [
         [[plain_shares(example, grid) for grid in layer] for layer in example.maps.tolist()]
         for example in examples
@@ -107,7 +107,7 @@ def test_a_token_that_is_two_marks_counts_once():
     annotated = AnnotatedInput(
         (1, 2, 3), ("[CLS]", "[SEP]", "[SEP]"), (0,), (1, 2), (sentence,), (), 0
     )
-    (shares,) = replay(Destinations([marks(annotated)]), [np.eye(3)[[1, 1, 1]][None, None]])
+    (shares,) = replay(destinations([marks(annotated)]), [np.eye(3)[[1, 1, 1]][None, None]])
     np.testing.assert_allclose(shares[0, 0], [0, 1, 0, 0, 0, 0, 0], atol=sum_tolerance(60))
 
 

@@ -21,7 +21,7 @@ def case(request):
 
 def explicit(model, batch):
     """Every a_ij f(x_j) as a vector, and what the output projection makes of their sum: (f(x), maps by norm, largest miss)."""
-    values, modules, given = [], [], {}
+    seen, given = [], {}
     projections = attention.output_projections(model)
     hooks = [
         linear.register_forward_hook(
@@ -31,17 +31,12 @@ def explicit(model, batch):
     ]
     weights = attention_maps(model, batch)
     given.clear()
-    with (
-        torch.inference_mode(),
-        attention_hooks(
-            model, observe_values=lambda _, m, v: (modules.append(m), values.append(v))
-        ),
-    ):
+    with torch.inference_mode(), attention_hooks(model, observe=lambda *one: seen.append(one)):
         model(**batch.inputs)
     for hook in hooks:
         hook.remove()
     vectors, found, miss = [], [], 0.0
-    for layer, (value, module) in enumerate(zip(values, modules, strict=True)):
+    for layer, _, module, value in seen:
         linear = projections[id(module)]
         size = value.shape[3]
         f = torch.stack(

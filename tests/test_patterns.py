@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from conftest import one_example
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score, f1_score
@@ -64,7 +65,7 @@ def constructed_maps(length):
 )
 def test_what_is_no_attention_map_is_refused(maps):
     with pytest.raises(ValueError, match="a pattern needs 4 tokens or more, and rows that are"):
-        load_network().predict(maps, torch.zeros(maps.shape[:2], dtype=torch.bool))
+        patterns.predict(load_network(), maps, torch.zeros(maps.shape[:2], dtype=torch.bool))
 
 
 @given(length=st.integers(4, 120), size=st.sampled_from([16, 24, 32]))
@@ -157,8 +158,8 @@ def test_named_maps_are_those_of_single_maps(tiny_bert, tiny_classifier, tmp_pat
     models = [study.encoder("random"), study.encoder(), study.classifier("MRPC")]
     for state, model in zip(found.state.values, models, strict=True):
         for batch in study.batches("MRPC", 8):
-            for row, index in enumerate(batch.index):
-                one = batch.example(row)
+            for index in batch.index:
+                one = one_example([batch], index)
                 at = (one.inputs["input_ids"][0] == study.tokenizer.sep_token_id).numpy()
                 for layer, maps in enumerate(attention_maps(model, one)):
                     single = [(weights.numpy(), at) for weights in maps[0]]

@@ -9,12 +9,18 @@ import torch
 from conftest import batches_of_rows, make_rows, random_classifier
 
 from bertology_utils import finetune
-from bertology_utils.disabling import disabled, replacement
+from bertology_utils.disabling import (
+    Cut,
+    disable_heads,
+    importance,
+    normalise_layers,
+    removal_order,
+    replacement,
+)
 from bertology_utils.glue import TASKS
 from bertology_utils.hooks import layers_of
 from bertology_utils.measurements import bag_of_words, frozen, halves, pruned, ranking_batches
 from bertology_utils.models import load_classifier, load_tokenizer, predict_logits
-from bertology_utils.pruning import Cut, importance, normalise_layers, removal_order
 from bertology_utils.settings import ModelSource, Recipe, parse_model
 from bertology_utils.study import Study
 
@@ -95,7 +101,7 @@ def test_heads_that_are_left_are_ranked_anew_at_each_step(model, batches):
     every = [(layer, head) for layer in range(3) for head in range(4)]
     assert sorted(once) == sorted(again) == every
     assert once[:3] == again[:3] and once != again
-    with disabled(model, again[:3], replacement(model, batches, "zero")):
+    with disable_heads(model, again[:3], replacement(model, batches, "zero")):
         rank = normalise_layers(importance(model, batches))
     assert again[3] == min(set(every) - set(again[:3]), key=lambda head: rank[head])
 
@@ -160,7 +166,7 @@ def test_pruned_is_a_pass_for_each_number_of_removed_heads(study):
         places = one.head_at.sel(order=order).values
         assert sorted(places) == list(range(12))
         for count in one["count"].values:
-            with disabled(model, [divmod(int(at), 4) for at in places[:count]], zeros):
+            with disable_heads(model, [divmod(int(at), 4) for at in places[:count]], zeros):
                 outputs = predict_logits(model, batches)
             at = one.sel(order=order, count=count)
             np.testing.assert_array_equal(at.right, outputs.argmax(axis=1) == labels)

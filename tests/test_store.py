@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 import xarray as xr
-from conftest import ROOT, make_bert
+from conftest import ROOT, make_bert, one_example
 from scipy.special import softmax
 
 from bertology_utils import e5, measurements, store
@@ -327,8 +327,8 @@ def test_shared_words_by_loops_over_single_words(small):
     tokenizer, model = small.tokenizer, small.classifier("MRPC")
     found = small.measure(shared_words)["MRPC"].isel(run=0)
     for batch in small.batches("MRPC", 20):
-        for row, index in enumerate(batch.index):
-            one = batch.example(row)
+        for index in batch.index:
+            one = one_example([batch], index)
             ids = one.inputs["input_ids"][0].tolist()
             tokens, end = tokenizer.convert_ids_to_tokens(ids), ids.index(tokenizer.sep_token_id)
             maps = np.stack([of[0].numpy() for of in attention_maps(model, one)])
@@ -390,9 +390,9 @@ def test_drift_compares_each_heads_maps(tiny_bert):
     assert measured.comparison.values.tolist() == [*pairs]
     assert measured.sizes == {"comparison": 3, "example": 12, "layer": 3, "head": 4}
     for batch in study.batches("MRPC", 12):
-        for row, index in enumerate(batch.index):
+        for index in batch.index:
             for name, both in pairs.items():
-                maps = [attention_maps(model, batch.example(row)) for model in both]
+                maps = [attention_maps(model, one_example([batch], index)) for model in both]
                 for layer in range(3):
                     pair = zip(*(one[layer][0].double().numpy() for one in maps), strict=True)
                     heads = np.array([plain_alike(*of_head) for of_head in pair])
@@ -473,8 +473,8 @@ def test_patched_maps_are_those_before_fine_tuning(tiny_bert):
 
     with torch.inference_mode():
         for batch in study.batches("MRPC", 12):
-            for row, index in enumerate(batch.index):
-                one = batch.example(row)
+            for index in batch.index:
+                one = one_example([batch], index)
                 _, maps = forward(before, one)
                 for group, given in {"maps": maps, "maps 2 to 3": [None, *maps[1:]]}.items():
                     logits, _ = forward(tuned, one, given)

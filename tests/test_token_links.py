@@ -7,12 +7,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from conftest import one_example
 from plain import TASKS, made_input, measured, word, words
 from precision import forward_tolerance
 
 from bertology_utils import attention_maps, links, measurements
 from bertology_utils.attention import observe
-from bertology_utils.links import LINK_TYPES, TokenLinkAttention, borrow, find_links
+from bertology_utils.links import (
+    LINK_TYPES,
+    borrow,
+    find_links,
+    link_cells,
+    means_over_links,
+    strongest_cells,
+)
 from bertology_utils.study import Study
 from bertology_utils.words import TOKEN_TYPES, token_types
 
@@ -112,7 +120,8 @@ def test_values_are_the_plain_ones(task, monkeypatch):
     monkeypatch.setattr(links, "BORROWED", 10_000)
     inputs, batches, model, examples = measured(task)
     each = borrow([find_links(one) for one in inputs], 1)
-    result = observe(model, batches, {"l": TokenLinkAttention(each)})["l"]
+    found = observe(model, batches, {"l": strongest_cells(link_cells(each))})["l"]
+    result = means_over_links(each, found)
     compared = np.zeros(2, dtype=int)
     for index, example in enumerate(examples):
         grids = example.maps.tolist()
@@ -210,8 +219,8 @@ def test_links_are_means_over_the_rows_of_a_group_that_have_them(study, monkeypa
     compared = 0
     for state, model in states_of(study).items():
         for batch in study.batches("MRPC", 20):
-            for row, index in enumerate(batch.index):
-                maps = attention_maps(model, batch.example(row))
+            for index in batch.index:
+                maps = attention_maps(model, one_example([batch], index))
                 rows[index] = rows[index] | {state: np.stack([of[0].numpy() for of in maps])}
         for group, kind in itertools.product(range(7), LINK_TYPES):
             values, number, before = {above: [] for above in measurements.ABOVE}, Counter(), []
@@ -253,8 +262,8 @@ def test_what_cls_attends_to_is_read_off_the_last_map(study):
     inputs, seen = study.words("MRPC", 0, 20), 0
     for state, model in states_of(study).items():
         for batch in study.batches("MRPC", 20):
-            for row, index in enumerate(batch.index):
-                weights = attention_maps(model, batch.example(row))[-1][0, :, 0].numpy()
+            for index in batch.index:
+                weights = attention_maps(model, one_example([batch], index))[-1][0, :, 0].numpy()
                 here = one.sel(state=state).isel(example=index)
                 assert int(here.length) == weights.shape[1]
                 for kind, chosen in zip(TOKEN_TYPES, token_types(inputs[index]), strict=True):

@@ -27,7 +27,7 @@ from transformers import AutoModelForSequenceClassification
 from bertology_utils import attention_maps, batches_of, load_encoder, load_tokenizer, predict_logits
 from bertology_utils.attention import by_norm, head_factors
 from bertology_utils.cache import write_atomically
-from bertology_utils.disabling import disabled, replacement
+from bertology_utils.disabling import disable_heads, replacement
 
 MAX_TOKENS = 128
 ABLATIONS = ("uniform", "zero")
@@ -211,7 +211,7 @@ def by_pytorch(model: Any, tokenizer: Any, text: Any, off: np.ndarray, ablation:
         ablation: one of :data:`ABLATIONS`.
     """
     (batch,) = batches_of([text], tokenizer, max_length=MAX_TOKENS)
-    with disabled(model, np.argwhere(off), replacement(model, [batch], ablation)):
+    with disable_heads(model, np.argwhere(off), replacement(model, [batch], ablation)):
         found = {
             f"{way}s": torch.cat(attention_maps(model, batch, way)).numpy()
             for way in ("weight", "norm")
