@@ -168,7 +168,7 @@ def importance(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarray:
         return outputs[-1]
 
     model, batches = prepare(model, batches, whole=False, classifier=True)
-    total, examples = torch.zeros(shape_of(model), dtype=torch.float64), 0
+    total, examples = np.zeros(shape_of(model)), 0
     with torch.enable_grad(), attention_hooks(model, edit_outputs=keep):
         for batch in batches:
             if batch.labels is None or not torch.isfinite(batch.labels.float()).all():
@@ -182,9 +182,9 @@ def importance(model: PreTrainedModel, batches: Sequence[Batch]) -> np.ndarray:
                 [out.detach() * slope for out, slope in zip(outputs, gradients, strict=True)]
             )  # (layers, examples, tokens, heads, size)
             # Of every example summed before its absolute value is taken.
-            total += products.double().sum(dim=(2, 4)).abs().sum(dim=1).cpu()
+            total += products.double().sum(dim=(2, 4)).abs().sum(dim=1).cpu().numpy()
             examples += len(batch.index)
-    return (total / examples).numpy()
+    return total / examples
 
 
 def _loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:

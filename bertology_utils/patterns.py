@@ -98,6 +98,8 @@ def predict(classifier: Classifier, maps: torch.Tensor, separators: torch.Tensor
             f"a pattern needs {SHORTEST} tokens or more, and rows that are weights from 0 with a sum of"
             " 1: cut off padding, pass weights after the softmax, and see that no output is NaN"
         )
+    if isinstance(classifier, nn.Module):  # goes where the maps are
+        classifier.to(maps.device)
     parts = zip(maps.split(MAPS_AT_ONCE), separators.split(MAPS_AT_ONCE), strict=True)
     with torch.inference_mode():
         scores = [classifier(part.float(), at) for part, at in parts]
@@ -155,8 +157,8 @@ class PatternCNN(nn.Module):
         self.scores = nn.Linear(channels, len(PATTERNS))
 
     def forward(self, maps: torch.Tensor, separators: torch.Tensor) -> torch.Tensor:
-        """Scores before the softmax of maps of one length, which may be on another device; see :data:`Classifier`."""
-        return self.to(maps.device).of_images(to_images(maps))
+        """Scores before the softmax of maps of one length; see :data:`Classifier`."""
+        return self.of_images(to_images(maps))
 
     def of_images(self, images: torch.Tensor) -> torch.Tensor:
         """Scores before the softmax, shape (maps, patterns), of images from :func:`to_images`."""
