@@ -198,7 +198,8 @@ def observe(
         model: encoder or classifier in evaluation mode.
         batches: of a whole data set; moved to the model's device.
         measures: by name; each a function of one layer's maps, shape (examples, heads, tokens, tokens), and
-            of their batch, that gives a number or an array for each of its examples.
+            of their batch, that gives a number or an array for each of its examples, such as ``lambda maps, batch:
+            received(maps, batch)[..., 0]``: what the first token receives, by head.
         by_norm: names of those that see what the weights carry in place of weights; see :func:`attention_maps`.
 
     Returns:
