@@ -224,14 +224,16 @@ def test_the_table_has_every_task_and_the_verdicts_of_other_studies(study, tmp_p
 
 
 def test_a_column_is_chosen_on_some_rows_and_measured_on_others():
-    rng = np.random.default_rng(0)
-    luck = rng.choice([-1.0, 1.0], (60, 40))
-    assert luck.mean(axis=0).max() > 0.2, "the best of many looks good"
-    found = stats.chosen_elsewhere(luck, luck, np.arange(60), 200, 1)
-    assert found.shape == (60,) and abs(found.mean()) < 0.1
+    rng, best, found = np.random.default_rng(0), [], []
+    for _ in range(30):
+        luck = rng.choice([-1.0, 1.0], (60, 40))
+        best.append(luck.mean(axis=0).max())
+        found.append(stats.chosen_elsewhere(luck, luck, np.arange(60), 50, 1).mean())
+    assert np.mean(best) > 0.2, "the best of many looks good"
+    assert abs(np.mean(found)) < 0.08
     luck[:, 7] += 1  # one that is better wherever it is measured
-    found = stats.chosen_elsewhere(luck, 2 * luck, np.arange(60) // 2, 200, 1)
-    assert found.tolist() == (2 * luck[:, 7]).tolist()
+    in_pairs = stats.chosen_elsewhere(luck, 2 * luck, np.arange(60) // 2, 50, 1)
+    assert in_pairs == pytest.approx(2 * luck[:, 7])
 
 
 def test_an_estimate_is_told_with_its_interval_and_zero_has_no_sign():
