@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import xarray as xr
 
-from .stats import with_interval
+from .stats import shown, told, with_interval
 
 if TYPE_CHECKING:
     from .study import Study
@@ -58,17 +58,16 @@ class Claims:
         Returns:
             The verdict.
         """
-        bound = _shown(least, form).lstrip("+") if least else "0"
+        bound = shown(least, form).lstrip("+") if least else "0"
         holds = f"{'above' if sign > 0 else 'below'} {bound}"
-        marks, of_tasks = [], {}
+        marks, of_tasks, texts = [], {}, told(estimates, form)
         for task in estimates.task.values:
             one = estimates.sel(task=task)
             usual, strict = (
                 mark(with_interval(one, level) if "error" in one else one, least, sign)
                 for level in (0.95, 1 - 0.05 / estimates.sizes["task"])
             )
-            value, low, high = (_shown(float(one[name]), form) for name in ("value", "low", "high"))
-            of_tasks[str(task)] = f"{usual} {value} [{low}, {high}]"
+            of_tasks[str(task)] = f"{usual} {texts[str(task)]}"
             marks.append((usual, strict))
         if not marks:
             verdict = UNTESTED
@@ -103,12 +102,6 @@ class Claims:
                 line[OTHERS[name]] = _beside(rows[text]) if text in rows else ""
             lines.append(line)
         return pd.DataFrame(lines).set_index("claim").fillna("")
-
-
-def _shown(value: float, form: str) -> str:
-    """A number in a form; zero has no sign."""
-    text = form.format(value)
-    return text if any(digit in text for digit in "123456789") else text.lstrip("+-")
 
 
 def _beside(row: dict[str, Any]) -> str:

@@ -211,6 +211,52 @@ def with_interval(one: xr.Dataset, level: float) -> xr.Dataset:
     return one.assign(low=one.value - half, high=one.value + half)
 
 
+def shown(value: float, form: str) -> str:
+    """A number in a form; zero has no sign."""
+    text = form.format(value)
+    return text if any(digit in text for digit in "123456789") else text.lstrip("+-")
+
+
+def told(estimates: xr.Dataset, form: str = "{:+.1f}") -> dict[str, str]:
+    """Each task's estimate with its interval, as text: "+1.2 [+0.1, +2.3]".
+
+    Args:
+        estimates: value, low and high, with an axis task.
+        form: of a number.
+    """
+    ends = zip(estimates.value, estimates.low, estimates.high, strict=True)
+    texts = ([shown(float(one), form) for one in each] for each in ends)
+    tasks = map(str, estimates.task.values)
+    return dict(zip(tasks, map("{0[0]} [{0[1]}, {0[2]}]".format, texts), strict=True))
+
+
+def chosen_elsewhere(
+    values: np.ndarray, taken: np.ndarray, groups: np.ndarray, splits: int, seed: int
+) -> np.ndarray:
+    """In each row, what the column has that is best in other groups of rows; mean over random halves of the groups.
+
+    On one half of the groups a column is chosen by its mean, and on the other half it is measured, so
+    that it does not look better than it is for being the best of many.
+
+    Args:
+        values: by which a column is chosen, of shape (rows, columns).
+        taken: what is measured, of the same shape.
+        groups: to which group each row belongs, from 0.
+        splits: how many halves are drawn.
+        seed: of the draws.
+
+    Returns:
+        Shape (rows,).
+    """
+    total, times, rng = np.zeros(len(values)), np.zeros(len(values)), np.random.default_rng(seed)
+    for _ in range(splits):
+        chooses = (rng.permutation(groups.max() + 1) % 2 == 0)[groups]
+        best = values[chooses].mean(axis=0).argmax()
+        total[~chooses] += taken[~chooses, best]
+        times += ~chooses
+    return total / times
+
+
 def null_maxima(
     values: xr.DataArray, sides: int = 1, draws: int = 4000, seed: int = 1
 ) -> np.ndarray:

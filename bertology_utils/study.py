@@ -455,12 +455,19 @@ class Study:
 
         return Claims(self)
 
-    def say(self, **numbers: float) -> None:
+    def say(self, **numbers: Any) -> None:
         """Keep numbers that the page's text states behind a comment with their name, ``0.64<!-- best_gain -->``.
 
-        A number that is not there, NaN, is not kept.
+        Of numbers by task, such as a Series, each has a name of its own: ``gain_SST2`` of SST-2. A
+        number that is not there, NaN, is not kept.
         """
-        there = {name: float(value) for name, value in numbers.items() if np.isfinite(value)}
+        flat: dict[str, Any] = {}
+        for name, value in numbers.items():
+            if hasattr(value, "items"):
+                flat |= {f"{name}_{task}".replace("-", ""): one for task, one in value.items()}
+            else:
+                flat[name] = value
+        there = {name: float(value) for name, value in flat.items() if np.isfinite(value)}
         self.keep("said", {name: round(value, 6) for name, value in there.items()})
 
     def figure(self, figure: Figure, name: str, alt: str) -> None:

@@ -218,6 +218,27 @@ def test_the_table_has_every_task_and_the_verdicts_of_other_studies(study, tmp_p
     assert row["holds if"] == "above 0" and row["E5 again"] == "task 0 ? +0.2"
     assert row["task 0"].startswith("✓ +1.0 [+0.9, ")
     study.say(gain=1.23456789)
-    study.say(loss=2, not_measured=float("nan"))
+    study.say(loss=2, not_measured=float("nan"), lost={"SST-2": 0.5, "RTE": float("nan")})
     kept = json.loads((tmp_path / "6_page" / "e5.json").read_text())
-    assert kept["said"] == {"gain": 1.234568, "loss": 2.0} and "It helps" in kept["claims"]
+    assert kept["said"] == {"gain": 1.234568, "loss": 2.0, "lost_SST2": 0.5}
+    assert "It helps" in kept["claims"]
+
+
+def test_a_column_is_chosen_on_some_rows_and_measured_on_others():
+    rng, best, found = np.random.default_rng(0), [], []
+    for _ in range(30):
+        luck = rng.choice([-1.0, 1.0], (60, 40))
+        best.append(luck.mean(axis=0).max())
+        found.append(stats.chosen_elsewhere(luck, luck, np.arange(60), 50, 1).mean())
+    assert np.mean(best) > 0.2, "the best of many looks good"
+    assert abs(np.mean(found)) < 0.08
+    luck[:, 7] += 1  # one that is better wherever it is measured
+    in_pairs = stats.chosen_elsewhere(luck, 2 * luck, np.arange(60) // 2, 50, 1)
+    assert in_pairs == pytest.approx(2 * luck[:, 7])
+
+
+def test_an_estimate_is_told_with_its_interval_and_zero_has_no_sign():
+    ends = {"value": [-0.04, 1.26], "low": [-1.0, 0.44], "high": [0.02, 2.0]}
+    one = xr.Dataset({name: ("task", of) for name, of in ends.items()}, {"task": ["RTE", "QQP"]})
+    assert stats.told(one) == {"RTE": "0.0 [-1.0, 0.0]", "QQP": "+1.3 [+0.4, +2.0]"}
+    assert stats.told(one, "{:.0f} %")["RTE"] == "0 % [-1 %, 0 %]"
