@@ -32,7 +32,7 @@ RESAMPLES = 1000
 LEAST_EXAMPLES = 30  # sentences of a relation in either half
 FURTHEST = 10  # words; how far the fixed offsets reach
 # A rule points from a word at the nearest word of one part of speech, as Universal Dependencies has
-# them ("NOUN" with proper nouns), on one side or on either.
+# them ("NOUN" with proper nouns), on one side or on either. Notebook 8 has more of them in its cells.
 TAGS = tuple(tag for tag in UPOS if tag != "PROPN")
 NEAREST = tuple(f"{tag} {side}" for tag in TAGS for side in ("before", "after", "on either side"))
 

@@ -1,7 +1,8 @@
 """All measurements, in the order of the pages: what a model does, as arrays with named axes.
 
 Each is a function of a study, a task, a run and a slice of the held-out rows, and returns one value
-per example, not a mean; :mod:`bertology_utils.store` keeps it. Layers and heads are counted from 1
+per example, not a mean. It is called without the slice, ``drift(study, task, run)``, and is then
+what :mod:`bertology_utils.store` has on file, or measures now. Layers and heads are counted from 1
 on axes. Estimates, tests and figures are computed on the pages.
 """
 
