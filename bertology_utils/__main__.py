@@ -10,7 +10,6 @@ from typing import Any
 
 from . import run
 from .common import describe_error, device, quiet
-from .run import project_root
 from .settings import STUDIES, StudySettings
 
 # That a study names, and that may be elsewhere here.
@@ -105,18 +104,15 @@ def _run(options: Any) -> int:
         print(f"ready to run {named} with {given or 'default settings'}", *remarks, sep="\n  ")
         return 0
     output = run.output_folder(values)
-    own = output if values else project_root()
-    figures, results = own / "figures", output / "results"
+    figures = (output if values else run.ROOT) / "figures"
     for remark in remarks:
         print(f"note: {remark}", file=sys.stderr)
     failed = False
-    outcomes = _side_by_side(options.jobs, notebooks, values, output, figures, results)
+    outcomes = _side_by_side(options.jobs, notebooks, values, output, figures, options.in_place)
     for ended, outcome in enumerate(outcomes, start=1):
         failed = failed or bool(outcome.error)
-        if options.in_place and not outcome.error:
-            run.keep_in_place(outcome)
         print(f"[{ended}/{len(notebooks)}] {outcome}", file=sys.stderr, flush=True)
-    print(f"notebooks: {output}\nfigures:   {figures}\nresults:   {results}")
+    print(f"notebooks: {output}\nfigures:   {figures}\nresults:   {output / 'results'}")
     return int(failed)
 
 
@@ -127,7 +123,7 @@ def _side_by_side(jobs: int, notebooks: list[run.Notebook], *arguments: Any) -> 
     quiet()
     most = jobs or (1 if device().type == "cuda" else cpu_count())
     with_kernels = Parallel(min(most, len(notebooks)), return_as="generator_unordered")
-    return with_kernels(delayed(run.attempt)(one, *arguments) for one in notebooks)
+    return with_kernels(delayed(run.run_notebook)(one, *arguments) for one in notebooks)
 
 
 def _measure(options: Any) -> int:

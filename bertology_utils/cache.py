@@ -22,8 +22,6 @@ from typing import Any
 import xxhash
 from filelock import FileLock
 
-from .common import is_closed
-
 CACHE_VARIABLE = "BERTOLOGY_CACHE"
 MANIFEST = "manifest.json"
 Key = Mapping[str, object]  # all that decides an entry's content; JSON values only
@@ -52,8 +50,6 @@ def verified(folder: Path) -> Path:
         there = folder.exists()
         raise ValueError("its manifest cannot be read" if there else "it is not there") from None
     now = _checksums(folder)
-    if not files:
-        raise ValueError("its manifest names no file")
     if changed := [name for name in files | now if files.get(name) != now.get(name)]:
         raise ValueError(f"{changed[0]} has changed since it was written")
     return folder
@@ -167,6 +163,21 @@ def write_atomically(path: Path, content: bytes) -> None:
         temporary.write_bytes(content)
 
 
+def check_writable(folder: Path, what: str, variable: str) -> None:
+    """Refuse a folder that cannot be written to, before any long work; raises PermissionError.
+
+    Args:
+        folder: which; it need not be there.
+        what: it is, for the message.
+        variable: names another one.
+    """
+    there = next(one for one in (folder, *folder.parents) if one.exists())
+    if not os.access(there, os.W_OK):
+        raise PermissionError(
+            f"{what} cannot be written to; make it writable, or name another folder in {variable}"
+        )
+
+
 # Locks
 
 
@@ -176,19 +187,13 @@ def locked(folder: Path, why: str) -> Iterator[None]:
 
     ``why`` says what would have to be written, in the message about a cache that cannot be.
     """
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        # Where a file system has no locks, filelock takes the file's existence for one, and warns.
-        lock = FileLock(folder.with_name(f"{folder.name.split('.')[0]}.lock"))
-        held = lock.acquire()
-    except OSError as error:
-        if not is_closed(error):
-            raise
-        raise PermissionError(
-            f"the cache folder {cache_folder()} cannot be written to: {why}. Make it writable, or name another folder in"
-            f" {CACHE_VARIABLE}; a copy of this one has what is finished"
-        ) from None
-    with held:
+    cache = f"{why}, and the cache folder {cache_folder()}"
+    check_writable(
+        folder.parent, cache, f"{CACHE_VARIABLE}; a copy of this one has what is finished"
+    )
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    # Where a file system has no locks, filelock takes the file's existence for one, and warns.
+    with FileLock(folder.with_name(f"{folder.name.split('.')[0]}.lock")) as lock:
         yield
         with contextlib.suppress(OSError):
             # While it is held; who opened it before, and locks it only now, tries again (filelock).

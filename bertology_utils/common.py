@@ -79,18 +79,6 @@ def note(line: str) -> None:
         tqdm.write(line, file=sys.stderr)
 
 
-@contextmanager
-def environment(changes: Mapping[str, str]) -> Iterator[None]:
-    """Within the context the variables have these values, afterwards their former ones again."""
-    before = {name: os.environ.get(name) for name in changes}
-    os.environ.update(changes)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
-
-
 DEVICE_VARIABLE = "BERTOLOGY_DEVICE"
 
 
@@ -197,11 +185,6 @@ def describe_error(error: BaseException) -> str:
         isinstance(error, OSError) and error.errno is None
     )
     return str(error) if worded else f"{type(error).__name__}: {error}"
-
-
-def is_closed(error: OSError) -> bool:
-    """True if a place cannot be written to at all, whatever is written."""
-    return error.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def on_colab() -> bool:

@@ -48,13 +48,12 @@ def estimate(study: Study, runs: Missing) -> tuple[float, float]:
     """Hours of one core that what is missing takes here, and gigabytes of the classifiers that it needs."""
     import torch
 
-    seconds, size = 0.0, 0
+    seconds, model = 0.0, study.encoder()
+    layers, heads = model.config.num_hidden_layers, model.config.num_attention_heads
     torch.set_num_threads(1)
     for (task, run), several in runs.items():
-        if run:
-            model, batches = study.before_fine_tuning(task), study.batches(task, TRIED)
-        else:
-            model, batches = study.encoder(), batches_of([SENTENCE] * TRIED, study.tokenizer)
+        sentences = batches_of([SENTENCE] * TRIED, study.tokenizer)
+        batches = study.batches(task, TRIED) if run else sentences
         begun = time.monotonic()
         with torch.inference_mode():
             for batch in batches:
@@ -63,14 +62,13 @@ def estimate(study: Study, runs: Missing) -> tuple[float, float]:
         if run:
             passes = OF_A_PASS * study.settings.recipe.epochs
             seconds += passes * len(study.train_rows(task)) * of_a_row
-            size += sum(4 * part.numel() for part in model.parameters())
-        layers, heads = model.config.num_hidden_layers, model.config.num_attention_heads
         for measurement, options in several:
             count = measurement.count(study, **options)
             rows = study.size(task, count, **measurement.options(options))
             each = measurement.passes
             seconds += (each(layers, heads) if callable(each) else each) * rows * of_a_row
-    return seconds / 3600, size / 2**30
+    size = sum(4 * part.numel() for part in model.parameters())
+    return seconds / 3600, size * sum(run > 0 for _, run in runs) / 2**30
 
 
 def measure(study: Study, only: str = "", jobs: int = 1, scheduler: str = "") -> None:

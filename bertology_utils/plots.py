@@ -3,7 +3,7 @@
 - :func:`rows_with_intervals`: estimates with intervals, a row for each task. :func:`lines_by_layer`: the
   same by layer, a panel for each task. :func:`head_grids`: layers by heads on one scale around zero.
   :func:`name_heads`: names beside the dots of heads. :func:`panels`: empty axes for anything else.
-- :func:`token_maps`, :func:`draw_map`, :func:`attention_lines`: maps of one input; :func:`map_picture`: a
+- :func:`token_map`, :func:`draw_map`, :func:`attention_lines`: a map of one input; :func:`map_picture`: a
   small one; :func:`outline`: cells of a map. :func:`table_map`: a table with coloured cells.
   :func:`tree_arcs`: a sentence's tree, and those that methods find.
 """
@@ -273,21 +273,14 @@ def draw_map(
     return image
 
 
-def token_maps(maps: Mapping[str, np.ndarray], tokens: Sequence[str], most: float = 1.0) -> Figure:
-    """Maps of one input side by side, each a :func:`draw_map` under its title, with their scale.
-
-    Args:
-        maps: by title, each of shape (tokens, tokens), rows summing to 1.
-        tokens: the wordpieces.
-        most: where the scale ends.
-    """
+def token_map(
+    weights: np.ndarray, tokens: Sequence[str], title: str = "", most: float = 1.0
+) -> Figure:
+    """A figure of one map with its scale; see :func:`draw_map`."""
     side = 2 + 0.17 * len(tokens)  # inches
-    figure, axes = plt.subplots(1, len(maps), figsize=(len(maps) * side + 0.8, side), squeeze=False)
-    for ax, (title, weights) in zip(axes.flat, maps.items(), strict=True):
-        image = draw_map(ax, weights, tokens, title, most)
-        if ax is not axes[0, 0]:
-            ax.set_ylabel("")
-    figure.colorbar(image, ax=axes, label="attention weight", shrink=0.8)
+    figure, ax = plt.subplots(figsize=(side + 0.8, side))
+    image = draw_map(ax, weights, tokens, title, most)
+    figure.colorbar(image, ax=[ax], label="attention weight", shrink=0.8)
     return figure
 
 
@@ -296,22 +289,12 @@ def outline(ax: Axes, cells: Iterable[tuple[int, int]], **line: Any) -> None:
 
     Args:
         ax: matplotlib axes.
-        cells: (row, column) of each, from 0. There is one outline around cells that fill a
-            rectangle, else one around each.
+        cells: (row, column) of each, from 0.
         line: other properties of matplotlib's Rectangle, such as ``linestyle``.
     """
-    places = np.array(list(cells)).reshape(-1, 2)
-    rectangle = len(places) and len(places) == np.prod(np.ptp(places, axis=0) + 1)
-    look = {
-        "fill": False,
-        "edgecolor": COLOURS["orange"],
-        "linewidth": 1.8,
-        "clip_on": False,
-    } | line
-    for part in [places] if rectangle else places[:, None]:
-        y, x = part.min(axis=0) - 0.5
-        height, width = np.ptp(part, axis=0) + 1
-        ax.add_patch(plt.Rectangle((x, y), width, height, **look))
+    look = {"fill": False, "edgecolor": COLOURS["orange"], "linewidth": 1.8, "clip_on": False}
+    for row, column in cells:
+        ax.add_patch(plt.Rectangle((column - 0.5, row - 0.5), 1, 1, **look | line))
 
 
 def map_picture(

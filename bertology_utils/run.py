@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import json
 import logging
 import os
@@ -20,13 +19,13 @@ from typing import Any
 
 from .annotation import load_annotator, sentences_of
 from .cache import key_digest, write_atomically
-from .common import HUB_GLUE, SILENT, describe_error, environment, is_full, one_of, quiet
+from .common import HUB_GLUE, SILENT, describe_error, is_full, one_of, quiet
 from .compare import picture_differences, told_difference
 from .e5 import LAYERS
 from .framenet import check_nltk, load_release
 from .glue import check_split, get_task, parse_tasks
 from .settings import STUDIES, StudySettings, check_fit, parse_data, parse_model, parse_source
-from .study import OUTPUT_VARIABLE, Study
+from .study import OUTPUT_VARIABLE, ROOT, Study, results_folder
 
 # What a shell would decide of a page otherwise. One thread, however many cores there are: sums of
 # floats depend on it in their last digits. Python's and matplotlib's defaults: the page's own way to
@@ -38,6 +37,8 @@ NEUTRAL = (
 )
 # The cell of the parameters that a reader changes, and a folded one before it with the others.
 PARAMETERS_TAG, DEFAULTS_TAG = "parameters", "defaults"
+# In an executed notebook; of the alternative text, which stands under the same name, it is no line.
+_PICTURE = re.compile(r'"image/png": ".*"')
 # Several notebooks read the same.
 _split, _release = cache(check_split), cache(load_release)
 _annotator, _treebank = cache(load_annotator), cache(sentences_of)
@@ -78,13 +79,15 @@ def find_notebooks() -> list[Notebook]:
     """All notebooks of the checkout, by number.
 
     Raises:
-        FileNotFoundError: the working folder is not in a checkout.
+        FileNotFoundError: the package was installed without them.
         ValueError: a notebook without one literal parameters cell.
     """
-    folder = project_root() / "notebooks"
+    folder = ROOT / "notebooks"
     notebooks = [read_notebook(path) for path in sorted(folder.glob("[0-9]*_*.ipynb"))]
     if not notebooks:
-        raise FileNotFoundError(f"no notebooks in {folder}; work in a checkout of the project")
+        raise FileNotFoundError(
+            f"no notebooks in {folder}; work in the folder of a checkout of the project"
+        )
     return sorted(notebooks, key=lambda notebook: int(notebook.number))
 
 
@@ -256,16 +259,15 @@ class Outcome:
         notebook: which.
         seconds: wall time.
         error: what went wrong, in a line, or None.
-        executed: the executed notebook, also of a failed run; None if it was not begun.
-        changes: what differs from the earlier figures and results by more than rounding, a line for
-            each file.
+        executed: the executed notebook, also of a failed run; None if it could not be written.
+        changes: what differs from the earlier figures by more than rounding, a line for each.
     """
 
     notebook: Notebook
     seconds: float
     error: str | None
     executed: Path | None
-    changes: tuple[str, ...] = ()
+    changes: list[str]
 
     def __str__(self) -> str:
         ending = f"failed, {self.error}" if self.error else "done"
@@ -274,83 +276,81 @@ class Outcome:
         return "\n  changed: ".join([first, *self.changes])
 
 
-def attempt(notebook: Notebook, *arguments: Any) -> Outcome:
-    """As :func:`run_notebook`; a disk that is full, or a place that cannot be written to, is an outcome as well."""
-    try:
-        return run_notebook(notebook, *arguments)
-    except OSError as error:
-        return Outcome(notebook, 0, describe_error(error), None)
-
-
 def run_notebook(
     notebook: Notebook,
     values: dict[str, object],
     output: Path,
     figures: Path,
-    results: Path,
+    in_place: bool = False,
 ) -> Outcome:
     """Execute one notebook; publish its figures and claims if, and only if, it succeeds.
+
+    Where nothing can be written, as on a full disk, that is the outcome.
 
     Args:
         notebook: which.
         values: checked parameters; those that it does not declare are left out.
-        output: folder for the executed notebook.
+        output: folder for the executed notebook; and in its folder "results", NOTEBOOK.json with the claims
+            and the numbers of the text, which of a committed study go to results/STUDY/pages.
         figures: folder of the notebook's own folder of figures.
-        results: folder for its claims and the numbers of its text, NOTEBOOK.json; those of a committed
-            study go to results/STUDY/pages.
-
-    Raises:
-        OSError: nothing can be written, for example because the disk is full.
+        in_place: whether the executed notebook becomes the committed one, unless only its pictures differ,
+            by rounding.
     """
-    import matplotlib
-
     print(f"{notebook.name}: {notebook.title}", file=sys.stderr, flush=True)
-    start, changes = time.monotonic(), []
+    start, place, changes = time.monotonic(), None, list[str]()
     own, failed = notebook.declared(values), output / f"failed_{notebook.path.name}"
-    with tempfile.TemporaryDirectory(prefix="bertology-") as folder:
-        executed = Path(folder) / notebook.path.name
-        kernel = {
-            OUTPUT_VARIABLE: folder,
-            SILENT: "1",
-            # Or the debugger of an old ipykernel warns at every start.
-            "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-            **NEUTRAL,
-            "MATPLOTLIBRC": str(Path(matplotlib.get_data_path(), "matplotlibrc")),
-            "IPYTHONDIR": folder,  # without a person's profile
-        }
-        with environment(kernel):
+    try:
+        with tempfile.TemporaryDirectory(prefix="bertology-") as folder:
+            executed = Path(folder) / notebook.path.name
             error = execute(notebook, own, executed)
-        source = executed if executed.exists() else notebook.path
-        kept = output / notebook.path.name if error is None else failed
-        write_atomically(kept, notebook_text(_own_run(source, notebook, own)).encode())
-        if error is None:
-            failed.unlink(missing_ok=True)
-            written = Path(folder) / notebook.name
-            changes = publish(written, figures / notebook.name)
-            study = study_of(notebook, values)
-            committed = study.is_kept and own.keys() <= {"study"}
-            told = project_root() / "results" / study.name / "pages" if committed else results
-            _publish_told(written / f"{study.name}.json", told / f"{notebook.name}.json")
-    return Outcome(notebook, time.monotonic() - start, error, kept, tuple(changes))
-
-
-def _publish_told(new: Path, place: Path) -> None:
-    """Keep a page's claims and the numbers of its text, unless they are what is there but for rounding."""
-    if new.exists() and (not place.exists() or told_difference(place, new)):
-        write_atomically(place, new.read_bytes())
+            source = executed if executed.exists() else notebook.path
+            text = notebook_text(_own_run(source, notebook, own))
+            place = failed if error else output / notebook.path.name
+            write_atomically(place, text.encode())
+            if not error:
+                failed.unlink(missing_ok=True)
+                written, study = Path(folder) / notebook.name, study_of(notebook, values)
+                changes = publish(written, figures / notebook.name)
+                committed = study.is_kept and own.keys() <= {"study"}
+                told = results_folder() / study.name / "pages" if committed else output / "results"
+                said, kept = written / f"{study.name}.json", told / f"{notebook.name}.json"
+                if said.exists() and told_difference(kept, said):
+                    write_atomically(kept, said.read_bytes())
+                before = notebook.path.read_text(encoding="utf-8")
+                if in_place and (changes or _PICTURE.sub("", text) != _PICTURE.sub("", before)):
+                    write_atomically(notebook.path, text.encode())
+    except OSError as problem:
+        error = describe_error(problem)
+    return Outcome(notebook, time.monotonic() - start, error, place, changes)
 
 
 def execute(notebook: Notebook, own: dict[str, object], executed: Path) -> str | None:
-    """Execute a notebook with its own parameters into ``executed``; returns what went wrong, in a line, or None."""
+    """Execute a notebook with its own parameters into ``executed``; returns what went wrong, in a line, or None.
+
+    What the page writes goes into the same folder.
+    """
+    import matplotlib
     import papermill
     from jupyter_client.manager import AsyncKernelManager
+
+    variables = {
+        **os.environ,
+        OUTPUT_VARIABLE: str(executed.parent),
+        SILENT: "1",
+        # Or the debugger of an old ipykernel warns at every start.
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+        **NEUTRAL,
+        "MATPLOTLIBRC": str(Path(matplotlib.get_data_path(), "matplotlibrc")),
+        "IPYTHONDIR": str(executed.parent),  # without a person's profile
+    }
 
     class QuietKernel(AsyncKernelManager):
         """A kernel that keeps the terminal free of what is no cell's output (notices, tracebacks of zmq)."""
 
         async def start_kernel(self, **options):
             with open(os.devnull, "wb") as nowhere:
-                await super().start_kernel(**options, stdout=nowhere, stderr=nowhere)
+                streams = dict.fromkeys(("stdout", "stderr"), nowhere)
+                await super().start_kernel(**options, **streams, env=variables)
 
     # They tell of parameters whose comments have colons, of errors, which are put into words below, and
     # of a kernel that Ctrl-C has ended as well.
@@ -411,27 +411,6 @@ def _joined(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return joined
 
 
-def keep_in_place(outcome: Outcome) -> None:
-    """Store an executed notebook as the committed one, unless only its pictures differ, by rounding."""
-    assert outcome.executed is not None, "only what was run is kept"
-    path = outcome.notebook.path
-    if outcome.changes or _without_pictures(outcome.executed) != _without_pictures(path):
-        write_atomically(path, outcome.executed.read_bytes())
-
-
-def _without_pictures(path: Path) -> object:
-    """A notebook's content, with the alternative texts of its pictures, which are entries as well."""
-
-    def without(part: dict[str, object]) -> dict[str, object]:
-        return {
-            name: value
-            for name, value in part.items()
-            if isinstance(value, dict) or not name.startswith("image/")
-        }
-
-    return json.loads(path.read_text(encoding="utf-8"), object_hook=without)
-
-
 def publish(new: Path, old: Path) -> list[str]:
     """Put a run's figures in the place of an earlier run's, each unless it differs by rounding only.
 
@@ -458,15 +437,4 @@ def output_folder(values: dict[str, object]) -> Path:
     ]
     # Two settings may look alike in a folder's name.
     unique = f"+{key_digest(values)[:8]}" if values else ""
-    return project_root() / "runs" / (("+".join(parts) or "pages")[:100] + unique)
-
-
-def project_root() -> Path:
-    """The checkout, seen from the working folder; else the working folder."""
-    here = Path.cwd()
-    for folder in (here, *here.parents):
-        with contextlib.suppress(OSError, ValueError):
-            about = (folder / "pyproject.toml").read_text(encoding="utf-8")
-            if 'name = "bertology-utils"' in about and (folder / "notebooks").is_dir():
-                return folder
-    return here
+    return ROOT / "runs" / (("+".join(parts) or "pages")[:100] + unique)

@@ -90,51 +90,38 @@ class ModelSource:
         """
         if not self.is_local:
             return _HUB_CONFIGS.get(self.location, {})
-        return _read_json(Path(self.location) / "config.json", "model_type")
-
-
-def _read_json(path: Path, entry: str) -> dict[str, Any]:
-    """What a file beside a model says, if it has this entry; else ValueError with the file's name."""
-    try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        _ = content[entry]
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise ValueError(f"{path} describes no model: {reason}") from None
-    return content
+        path = Path(self.location) / "config.json"
+        try:
+            content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            _ = content["model_type"]
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise ValueError(
+                f"{path} describes no model: {type(error).__name__}: {error}"
+            ) from None
+        return content
 
 
 def _check_weights(folder: Path) -> None:
-    """Refuse a folder whose SafeTensors files are damaged or not all there; no weight is loaded."""
-    names: set[str] = set()
-    for path in sorted(folder.glob("*.safetensors")):
+    """Refuse a folder without SafeTensors files, or with a damaged one; no weight is loaded."""
+    paths = sorted(folder.glob("*.safetensors"))
+    if not paths:
+        raise ValueError(
+            f"model folder {folder} lacks model.safetensors; pickled weights are not loaded"
+        )
+    for path in paths:
         try:
-            with safe_open(path, framework="numpy") as file:
-                names |= set(file.keys())
+            with safe_open(path, framework="numpy"):
+                pass
         except SafetensorError as error:
             raise ValueError(
                 f"{path} is not a SafeTensors file, or is cut off: {error}; fetch it again"
             ) from None
-    if not names:
-        raise ValueError(
-            f"model folder {folder} lacks model.safetensors; pickled weights are not loaded"
-        )
-    for index in folder.glob("*.safetensors.index.json"):
-        files = _read_json(index, "weight_map")["weight_map"]
-        if lost := sorted({file for name, file in files.items() if name not in names}):
-            raise ValueError(
-                f"{index} names tensors that are not in the folder, of {', '.join(lost)}; fetch these files again"
-            )
-
-
-def embedded_folder() -> Path:
-    """Folder with the model's config, tokenizer and weights; raises as :func:`bertology_utils.cache.packaged`."""
-    return packaged("the embedded model", PACKAGE, VERSION, "model.safetensors", SHA256).parent
 
 
 @cache
-def _embedded_model() -> ModelSource:
-    return ModelSource("embedded", str(embedded_folder()))
+def embedded_folder() -> Path:
+    """Folder with the model's config, tokenizer and weights; raises as :func:`bertology_utils.cache.packaged`."""
+    return packaged("the embedded model", PACKAGE, VERSION, "model.safetensors", SHA256).parent
 
 
 def parse_model(name: str) -> ModelSource:
@@ -146,7 +133,7 @@ def parse_model(name: str) -> ModelSource:
         FileNotFoundError: the package of "embedded" or "e5" is not installed.
     """
     if name == "embedded":
-        return _embedded_model()
+        return ModelSource(name, str(embedded_folder()))
     if name in LAYERS:
         return ModelSource(name, str(e5_folder(name)))
     folder = Path(name).expanduser()
@@ -274,13 +261,12 @@ STUDIES = tomllib.loads(Path(__file__).with_name("studies.toml").read_text(encod
 
 
 def _enough(count: int) -> int:
-    if ALL < count < LEAST_ROWS:
+    if count != ALL and count < LEAST_ROWS:
         raise ValueError(f"too few rows; at least {LEAST_ROWS} are needed")
     return count
 
 
-Count = Annotated[int, Field(ge=ALL)]
-Rows = Annotated[Count, AfterValidator(_enough)]
+Rows = Annotated[int, AfterValidator(_enough)]
 
 
 class Recipe(BaseModel):
@@ -341,17 +327,17 @@ class StudySettings(BaseModel):
     seed: int = Field(1, ge=0, lt=2**31)
     runs: int = Field(2, ge=1)
     learned_nothing: dict[str, list[int]] = {}
-    train_rows: Count = ALL
+    train_rows: Rows = ALL
     train_rows_by_task: dict[str, int] = {}
     held_back: int = Field(0, ge=0)
     rows: Rows = 400
     disabled_rows: Rows = 1500
     compared_rows: Rows = 300
-    several_rows: int = Field(200, ge=1)
+    several_rows: Rows = 200
     pruned_rows: Rows = 1000
-    sentences: Count = ALL
-    frames: Count = ALL
-    trees: Count = ALL
+    sentences: Rows = ALL
+    frames: Rows = ALL
+    trees: Rows = ALL
     annotation: str = "spacy:en_core_web_sm"
     treebank: str = "embedded"
     framenet: str = "embedded"

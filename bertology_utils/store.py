@@ -13,7 +13,6 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-import os
 import platform
 import shutil
 import time
@@ -23,11 +22,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import xarray as xr
 
-from .cache import cache_folder, key_digest, locked, replaced
-from .common import device_name, is_closed, is_full, one_of
+from .cache import cache_folder, check_writable, key_digest, locked, replaced
+from .common import device_name, is_full, one_of
 from .glue import get_task
 
 if TYPE_CHECKING:
@@ -142,7 +140,10 @@ class Measurement:
             raise FileNotFoundError(
                 f"{path} is not there, and not measured on a page; measure it by: {self._command(study, task)}"
             )
-        check_writable(path.parent)
+        instead = (
+            "BERTOLOGY_RESULTS (of a study that results/ does not keep, in BERTOLOGY_MEASURED)"
+        )
+        check_writable(path.parent, str(path.parent), instead)
         key = {name: value for name, value in asked.items() if name != "rows"}  # more go on behind
         weights = key["classifier"] = study.fingerprint(task, run) if self.of == "task" else ""
         parts = cache_folder() / "parts" / f"{study.name}-{self.name}-{key_digest(key)[:16]}"
@@ -220,36 +221,19 @@ def write(path: Path, values: xr.Dataset) -> None:
     Raises:
         OSError: no room, or no right to write there, in words.
     """
-    small = {
-        name: one.astype(np.float16) if one.dtype.kind == "f" else one
-        for name, one in values.items()
-    }
     packed = {"compression": "gzip", "compression_opts": 9, "shuffle": True}
-    packing: dict[Hashable, dict[str, Any]] = {  # texts as rows of letters, packed like numbers
-        name: packed | ({"dtype": "S1"} if one.dtype.kind in "UO" else {})
-        for name, one in small.items()
+    kinds = {
+        "f": {"dtype": "float16"},
+        "U": {"dtype": "S1"},
+        "O": {"dtype": "S1"},
+    }  # texts as letters
+    packing: dict[Hashable, dict[str, Any]] = {
+        name: packed | kinds.get(one.dtype.kind, {}) for name, one in values.items()
     }
-    one = xr.Dataset(small, coords=values.coords, attrs=values.attrs)
     try:
         with replaced(path) as temporary:
-            one.to_netcdf(temporary, engine="h5netcdf", encoding=packing)
+            values.to_netcdf(temporary, engine="h5netcdf", encoding=packing)
     except OSError as error:
         if is_full(error):
             raise OSError(f"no room to write {path}, the disk is full; free some space") from error
         raise
-
-
-def check_writable(folder: Path) -> None:
-    """Refuse a folder that cannot be written to, before any long work; raises PermissionError."""
-    probe = folder / f".probe-{os.getpid()}"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe.touch()
-        probe.unlink(missing_ok=True)
-    except OSError as error:
-        if not is_closed(error):
-            raise
-        raise PermissionError(
-            f"{folder} cannot be written to; make it writable, or name another folder in BERTOLOGY_RESULTS"
-            " (of a study that results/ does not keep, in BERTOLOGY_MEASURED)"
-        ) from None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, lru_cache
@@ -52,6 +52,14 @@ def _slice(part: slice | int) -> slice:
     return part if isinstance(part, slice) else slice(part if part != ALL else None)
 
 
+def _by_task(cases: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
+    """The runs of each task."""
+    runs: dict[str, list[int]] = {}
+    for task, run in cases:
+        runs.setdefault(task, []).append(run)
+    return runs
+
+
 def output_folder() -> Path:
     """Where a page writes."""
     return Path(os.environ.get(OUTPUT_VARIABLE) or ROOT / "runs")
@@ -82,7 +90,6 @@ class Study:
     ):
         self.settings, self.page, self.places = settings, page, places or {}
         self._weights: dict[tuple[str, int], str] = {}  # what identifies those of each loaded run
-        self._said: set[str] = set()  # which runs are not measured
         self.measures = not settings.is_kept if measures is None else measures
 
     @classmethod
@@ -99,7 +106,7 @@ class Study:
 
     def __getstate__(self) -> dict[str, Any]:
         """Go to other processes without rows and models, and with the folder that is meant here."""
-        kept = ("settings", "page", "places", "measures", "folder", "_weights", "_said")
+        kept = ("settings", "page", "places", "measures", "folder", "_weights")
         return {name: getattr(self, name) for name in kept}
 
     @property
@@ -399,17 +406,19 @@ class Study:
         there = [one for one in cases if one not in missing]
         wanted = [*there, *missing] if self.measures else there  # or refused, before any is made
         kept = {one: measurement(self, *one, **options) for one in wanted}
-        lines = [] if self.measures or not missing else [self._told(measurement, missing)]
+        if missing and not self.measures:
+            named = "; ".join(
+                task
+                if runs == _by_task(cases)[task]
+                else f"{task}, run {' and '.join(map(str, runs))}"
+                for task, runs in _by_task(missing).items()
+            )
+            command = f"make measure STUDY={self.name} ONLY={measurement.name}"
+            self._tell(f"not measured yet: {named} ({command})")
         of_task = measurement.of == "task"
-        lines += [
-            f"left out: {task}, run {run}, which learned nothing"
-            for task in (dict(cases) if of_task else ())
-            for run in self.left_out(task)
-        ]
-        for line in lines:
-            if line not in self._said:  # not again for another option
-                self._said.add(line)
-                print(line)
+        for task in dict(cases) if of_task else ():
+            for run in self.left_out(task):
+                self._tell(f"left out: {task}, run {run}, which learned nothing")
         if needed and not kept:
             named = ", ".join(dict(cases))
             raise FileNotFoundError(
@@ -418,33 +427,27 @@ class Study:
                 else f"{measurement.name} is of pairs of sentences, and {', '.join(self.tasks)} has none; add a task such as"
                 " mrpc"
             )
-        if not of_task:
-            return {of: one for (of, _), one in kept.items()}
         for (task, run), one in kept.items():
             weights = one.attrs.get("classifier", "")
             if weights != self._weights.setdefault((task, run), weights):
                 raise ValueError(
                     f"{measurement.name} of {task}, run {run}, was measured with other weights than another measurement"
                 )
-        found = {}
-        for task in dict(cases):
-            if runs := [run for run in self.runs(task) if (task, run) in kept]:
-                several, axis = [kept[task, run] for run in runs], xr.IndexVariable("run", runs)
-                found[task] = xr.concat(several, axis, combine_attrs="drop_conflicts")
-        return found
+        if not of_task:
+            return {of: one for (of, _), one in kept.items()}
+        runs = _by_task(one for one in cases if one in kept)
+        return {
+            task: xr.concat(
+                [kept[task, run] for run in of],
+                xr.IndexVariable("run", of),
+                combine_attrs="drop_conflicts",
+            )
+            for task, of in runs.items()
+        }
 
-    def _told(self, measurement: Measurement, missing: list[tuple[str, int]]) -> str:
-        """Which runs are not measured yet, in a line."""
-        runs: dict[str, list[str]] = {}
-        for task, run in missing:
-            runs.setdefault(task, []).append(str(run))
-        named = "; ".join(
-            task
-            if measurement.of != "task" or len(numbers) == len(self.runs(task))
-            else f"{task}, run {' and '.join(numbers)}"
-            for task, numbers in runs.items()
-        )
-        return f"not measured yet: {named} (make measure STUDY={self.name} ONLY={measurement.name})"
+    @lru_cache  # noqa: B019 - as above; not again for another option
+    def _tell(self, line: str) -> None:
+        print(line)
 
     # What a page leaves behind
 

@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from bertology_utils import run
 from bertology_utils.cache import write_atomically
-from bertology_utils.run import find_notebooks, notebook_text, project_root
 
 FILE, README = "pyproject.toml", "README.md"
 BADGE, SETUP = "badge", "setup"  # tags of cells
@@ -83,7 +83,7 @@ def published(text: str = "") -> Published:
         ValueError: of :class:`Published`.
     """
     try:
-        content = tomllib.loads(text or (project_root() / FILE).read_text(encoding="utf-8"))
+        content = tomllib.loads(text or (run.ROOT / FILE).read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{FILE} cannot be read: {error}") from None
     address = content.get("project", {}).get("urls", {}).get("Repository", "")
@@ -186,7 +186,7 @@ def publish(root: Path, to: Published) -> list[Path]:
         ValueError: a file lacks the place that is written to.
         OSError: a file cannot be written; those that were have their old content again.
     """
-    notebooks = [notebook.path for notebook in find_notebooks()]
+    notebooks = [notebook.path for notebook in run.find_notebooks()]
     texts = {
         path: path.read_text(encoding="utf-8") for path in (root / FILE, root / README, *notebooks)
     }
@@ -195,7 +195,7 @@ def publish(root: Path, to: Published) -> list[Path]:
         root / README: _cloned_from(texts[root / README], to),
     }
     new |= {
-        path: notebook_text(stamp(json.loads(texts[path]), to, path.name)) for path in notebooks
+        path: run.notebook_text(stamp(json.loads(texts[path]), to, path.name)) for path in notebooks
     }
     changed = {path: text for path, text in new.items() if text != texts[path]}
     _write_all(changed, texts)
@@ -228,14 +228,15 @@ def main(arguments: list[str] | None = None) -> int:
         help="the tag that Colab installs, for example v0.1.0; it is set after this command",
     )
     options = parser.parse_args(arguments)
-    root = project_root()
     try:
         to = _wanted(options.repository, options.tag)
-        changed = publish(root, to)
+        changed = publish(run.ROOT, to)
     except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2 if isinstance(error, (ValueError, FileNotFoundError)) else 1
-    print(*(path.relative_to(root) for path in changed), f"{len(changed)} files changed", sep="\n")
+    print(
+        *(path.relative_to(run.ROOT) for path in changed), f"{len(changed)} files changed", sep="\n"
+    )
     if to.address and changed:
         print(
             f'next: git commit -am "Publish {to.tag}" && git tag {to.tag} && git push {to.address} HEAD {to.tag}'

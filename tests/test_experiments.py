@@ -35,9 +35,7 @@ def shared(places, tmp_path_factory, monkeypatch):
 
 
 def executed(notebook, values, places):
-    outcome = run.run_notebook(
-        notebook, values, places / "out", places / "figures", places / "results"
-    )
+    outcome = run.run_notebook(notebook, values, places, places / "figures")
     assert outcome.error is None, outcome
     text = outcome.executed.read_text(encoding="utf-8")
     claims = json.loads((places / "results" / f"{notebook.name}.json").read_text())["claims"]

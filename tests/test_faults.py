@@ -7,11 +7,9 @@ import signal
 import subprocess
 import sys
 import time
-from unittest.mock import Mock
 
 import pytest
 from conftest import KEY, ROOT, fill_with, python
-from filelock import FileLock
 from hub_server import BERT, REVISION, LocalHub, told
 
 from bertology_utils import cache
@@ -180,19 +178,17 @@ def test_a_full_disk_is_known_whoever_tells_it(error):
 # A cache that cannot be written to
 
 
-@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES])
 def test_a_read_only_cache_is_read_and_what_it_lacks_is_refused_before_any_work(
-    number, own_cache, monkeypatch
+    own_cache, monkeypatch
 ):
     folder = cache.artefact("things", KEY, fill_with("whole"))
-    monkeypatch.setattr(FileLock, "acquire", Mock(side_effect=OSError(number, "closed")))
+    monkeypatch.setattr("os.access", lambda *_: False)
     assert cache.artefact("things", KEY, never) == folder
-    where = f"the cache folder {own_cache} cannot be written to: .*"
-    with pytest.raises(PermissionError, match=where + "is needed, and it is not there"):
+    where = f", and the cache folder {own_cache} cannot be written to; .*BERTOLOGY_CACHE"
+    with pytest.raises(PermissionError, match="is needed, and it is not there" + where):
         cache.artefact("things", {"other": 1}, never)
     (folder / "data.txt").write_text("changed")
-    why = where + "is needed, and data.txt has changed since it was written.*BERTOLOGY_CACHE"
-    with pytest.raises(PermissionError, match=why):
+    with pytest.raises(PermissionError, match="data.txt has changed since it was written" + where):
         cache.artefact("things", KEY, never)
 
 

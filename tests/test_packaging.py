@@ -168,7 +168,7 @@ def checkout(tmp_path, monkeypatch):
     """The project's own pyproject.toml, its README and two of its notebooks, alone and unpublished."""
     names = "notebooks/0_attention_head.ipynb notebooks/2_framenet_heads.ipynb pyproject.toml README.md".split()
     copy_of([ROOT / name for name in names], tmp_path)
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("bertology_utils.run.ROOT", tmp_path)
     assert publish.main(["--repository", ""]) == 0
     return tmp_path
 

@@ -16,7 +16,7 @@ from conftest import contents
 from papermill import PapermillExecutionError
 
 from bertology_utils import __main__ as cli
-from bertology_utils.run import project_root
+from bertology_utils import run
 
 GOOD = """
 from bertology_utils.study import Study
@@ -42,10 +42,10 @@ def project(tmp_path, monkeypatch):
     ]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     (tmp_path / "notebooks").mkdir()
-    (tmp_path / "pyproject.toml").write_text('[project]\nname = "bertology-utils"\n')
     page = nbformat.v4.new_notebook(cells=cells, metadata=kernel)
     nbformat.write(page, tmp_path / "notebooks" / "8_trial.ipynb")
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(run, "ROOT", tmp_path)
+    monkeypatch.setenv("BERTOLOGY_RESULTS", str(tmp_path / "results"))
     return tmp_path
 
 
@@ -107,9 +107,18 @@ def light(project, source, name="8_trial"):
 LONG = "import os, pathlib, time; pathlib.Path(f'here{os.getpid()}').touch(); time.sleep(60)"
 
 
+RUN = """
+import sys
+from pathlib import Path
+from bertology_utils import __main__ as cli, run
+run.ROOT = Path.cwd()
+sys.exit(cli.main(sys.argv[1:]))
+"""
+
+
 def begun(project, notebooks):
     """A run of these notebooks of ``LONG``, all of them under way."""
-    call = [sys.executable, "-m", "bertology_utils", "run", "--jobs", "2", "--only", notebooks]
+    call = [sys.executable, "-c", RUN, "run", "--jobs", "2", "--only", notebooks]
     started = subprocess.Popen(call, cwd=project, stdout=-1, stderr=-1, text=True)
     while len(list(project.glob("here*"))) < len(notebooks.split(",")):
         assert started.poll() is None, started.stderr.read()
@@ -220,13 +229,3 @@ def test_notebooks_run_side_by_side_and_one_that_fails_stops_no_other(project, c
     assert "19_other: failed, cell 2: AssertionError: this one fails" in errors
     assert "Traceback" not in errors
     assert files(project / "runs" / "pages") == ["8_trial.ipynb", "failed_19_other.ipynb"]
-
-
-def test_another_project_with_notebooks_is_not_taken_for_the_checkout(tmp_path, monkeypatch):
-    inside = tmp_path / "notebooks" / "own"
-    inside.mkdir(parents=True)
-    monkeypatch.chdir(inside)
-    (tmp_path / "pyproject.toml").write_text('[project]\nname = "another"\n')
-    assert project_root() == inside
-    (tmp_path / "pyproject.toml").write_text('[project]\nname = "bertology-utils"\n')
-    assert project_root() == tmp_path
