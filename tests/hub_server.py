@@ -79,16 +79,12 @@ class LocalHub:
         self._server.server_close()
 
 
-class _NotFound(Exception):
-    """A 404 with the error code by which the Hub says what is missing, or another status."""
+class _Refused(Exception):
+    """An answer without content: a status, and the code by which the Hub says what is missing."""
 
-    def __init__(self, code: str | None = None, commit: str | None = None, status: int = 404):
+    def __init__(self, code: str | None = None, status: int = 404):
         self.status = status
-        self.headers = {}
-        if code:
-            self.headers["X-Error-Code"] = code
-        if commit:
-            self.headers["X-Repo-Commit"] = commit
+        self.headers = {"X-Error-Code": code} if code else {}
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -101,7 +97,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.hub.requests.append((self.command, self.path))
         try:
             status, headers, content = self._answer(parse_qs(body.decode()))
-        except _NotFound as error:
+        except _Refused as error:
             status, headers, content = error.status, error.headers, b""
         self.send_response(status)
         for name, value in headers.items():
@@ -120,10 +116,10 @@ class _Handler(BaseHTTPRequestHandler):
             revision, files = self._find(prefix + match["repo"], match["revision"])
             if match["action"] == "tree":
                 recursive = "true" in parse_qs(url.query).get("recursive", [])
-                result = _tree(files, unquote(match["path"] or ""), recursive, revision)
+                result = _tree(files, unquote(match["path"] or ""), recursive)
             elif match["action"] == "paths-info":
                 # Paths that do not exist are left out of the answer, which is no error.
-                entries = {entry["path"]: entry for entry in _tree(files, "", True, revision)}
+                entries = {entry["path"]: entry for entry in _tree(files, "", True)}
                 result = [entries[path] for path in form.get("paths", []) if path in entries]
             else:
                 siblings = [{"rfilename": path} for path in files]
@@ -133,22 +129,21 @@ class _Handler(BaseHTTPRequestHandler):
             revision, files = self._find(match["repo"], match["revision"])
             path = unquote(match["path"])
             if path not in files:
-                raise _NotFound("EntryNotFound", revision)
-            headers = {"Content-Type": "application/octet-stream", "X-Repo-Commit": revision}
-            return 200, headers | {"ETag": f'"{_blob_id(files[path])}"'}, files[path]
-        raise _NotFound
+                raise _Refused("EntryNotFound")
+            headers = {"X-Repo-Commit": revision, "ETag": f'"{_blob_id(files[path])}"'}
+            return 200, headers | {"Content-Type": "application/octet-stream"}, files[path]
+        raise _Refused
 
     def _find(self, repo: str, revision: str | None) -> tuple[str, dict[str, bytes]]:
         if repo not in self.server.hub.repositories:
-            raise _NotFound("RepoNotFound")
+            raise _Refused("RepoNotFound")
         found = self.server.hub.repositories[repo]
         if isinstance(found, int):
-            raise _NotFound("GatedRepo" if found == 403 else None, status=found)
-        known, files = found
-        others = (None, known, self.server.hub.branches.get(repo))
+            raise _Refused("GatedRepo" if found == 403 else None, found)
+        others = (None, found[0], self.server.hub.branches.get(repo))
         if (revision and unquote(revision)) not in others:
-            raise _NotFound("RevisionNotFound")
-        return known, files
+            raise _Refused("RevisionNotFound")
+        return found
 
     def log_message(self, *arguments) -> None:
         """Say nothing: ``LocalHub.requests`` is the log."""
@@ -159,18 +154,17 @@ def _blob_id(content: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
-def _tree(files: dict[str, bytes], folder: str, recursive: bool, revision: str) -> list[dict]:
+def _tree(files: dict[str, bytes], folder: str, recursive: bool) -> list[dict]:
     """The files and folders below ``folder``, as the Hub's tree API lists them."""
-    kinds = {str(parent): None for path in files for parent in PurePath(path).parents} | files
-    below = [path for path in kinds if PurePath(folder) in PurePath(path).parents]
-    shown = [path for path in below if recursive or PurePath(folder) == PurePath(path).parent]
-    if folder and not below:
-        raise _NotFound("EntryNotFound", revision)
+    folders = {str(parent): None for path in files for parent in PurePath(path).parents}
     entries = []
-    for path in shown:
-        kind, content = ("directory" if kinds[path] is None else "file"), kinds[path] or b""
-        entry = {"type": kind, "oid": _blob_id(content), "size": len(content), "path": path}
-        entries.append(entry)
+    for path, content in (folders | files).items():
+        if PurePath(folder) in PurePath(path).parents[: None if recursive else 1]:
+            kind, content = ("directory" if content is None else "file"), content or b""
+            entry = {"type": kind, "oid": _blob_id(content), "size": len(content), "path": path}
+            entries.append(entry)
+    if folder and not entries:
+        raise _Refused("EntryNotFound")
     return entries
 
 
@@ -180,12 +174,8 @@ def hub_environment(url: str, home: str | os.PathLike) -> dict[str, str]:
     It is this process's own, without the settings that could lead past the
     server: tokens, caches, offline switches and proxies. Caches go below ``home``.
     """
-    unwanted = r"(HF|HUGGINGFACE|HUGGING_FACE|TRANSFORMERS)_.*|.*_proxy"
-    kept = {
-        name: os.environ[name]
-        for name in os.environ
-        if not re.fullmatch(unwanted, name, re.IGNORECASE)
-    }
+    unwanted = re.compile("(HF|HUGGINGFACE|HUGGING_FACE|TRANSFORMERS)_.*|.*_proxy", re.IGNORECASE)
+    kept = {name: value for name, value in os.environ.items() if not unwanted.fullmatch(name)}
     kept |= {"HF_ENDPOINT": url, "HF_HOME": os.fspath(home), "HF_HUB_DISABLE_TELEMETRY": "1"}
     return kept | {"HF_HUB_DISABLE_XET": "1"}  # the server offers plain HTTP only
 

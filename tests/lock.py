@@ -106,39 +106,27 @@ def without_cuda(text: str) -> str:
 
 def write(options: list[str]) -> None:
     """Resolve and write all three files; without ``--upgrade``, versions that still fit stay."""
-    LOCK.write_text(_LOCK_HEAD + without_cuda(_compiled(LOCK.read_text(), options)))
+    LOCK.write_text(_LOCK_HEAD + without_cuda(_compiled(LOCK, options)))
     CONDA.write_text(_CONDA_HEAD + "".join(f"      - {pin}\n" for pin in locked()))
-    before = SITE.read_text() if SITE.exists() else ""
-    whole = _compiled(before, ["--extra=site", f"--constraint={LOCK}", *options])
+    whole = _compiled(SITE, ["--extra=site", f"--constraint={LOCK}", *options])
     SITE.write_text(_SITE_HEAD + beside(without_cuda(whole), LOCK.read_text()))
 
 
 def beside(whole: str, lock: str) -> str:
     """The entries of one lock that another does not have."""
     there = set(lock.splitlines())
-    entries = re.split(r"^(?=[a-z0-9])", whole, flags=re.MULTILINE)
-    return "".join(
-        entry
-        for entry in entries
-        if re.match(r"[a-z0-9]", entry) and entry.splitlines()[0] not in there
-    )
+    entries = re.split(r"^(?=[a-z0-9])", whole, flags=re.MULTILINE)[1:]
+    return "".join(entry for entry in entries if entry.splitlines()[0] not in there)
 
 
-def _compiled(before: str, options: list[str]) -> str:
+def _compiled(before: Path, options: list[str]) -> str:
+    """The pins, of which those of an earlier file that still fit stay."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / LOCK.name
-        output.write_text(before)
-        command = [
-            sys.executable,
-            "-m",
-            "uv",
-            *_UV,
-            *options,
-            "--output-file",
-            str(output),
-            "pyproject.toml",
-        ]
-        subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+        output.write_text(before.read_text() if before.exists() else "")
+        command = [*_UV, *options, "--output-file", str(output), "pyproject.toml"]
+        call = [sys.executable, "-m", "uv", *command]
+        subprocess.run(call, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
         return output.read_text()
 
 

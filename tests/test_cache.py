@@ -1,6 +1,5 @@
 """Finished work is kept once for each content; entries are whole or absent, and damage is noticed."""
 
-import contextlib
 import errno
 import fcntl
 import logging
@@ -69,26 +68,19 @@ def test_what_two_write_to_one_file_is_always_whole(tmp_path):
     assert list(tmp_path.iterdir()) == [file]
 
 
-def take(folder, got):
-    with cache.locked(folder, "a test"):
-        got.set()
-
-
-@contextlib.contextmanager
-def another_that_waits(folder):
-    """Within it another thread wants the lock and does not get it; afterwards it does."""
-    got = threading.Event()
-    other = threading.Thread(target=take, args=(folder, got))
-    other.start()
-    assert not got.wait(0.5)
-    yield
-    other.join(10)
-    assert got.is_set()
-
-
 def test_where_a_file_system_has_no_locks_the_files_stand_for_them(tmp_path, monkeypatch):
     """As on a Drive that Colab has mounted."""
     monkeypatch.setattr(fcntl, "flock", Mock(side_effect=OSError(errno.ENOSYS, "not implemented")))
+    got = threading.Event()
+
+    def take():
+        with cache.locked(tmp_path / "entry", "a test"):
+            got.set()
+
+    other = threading.Thread(target=take)
     warned = pytest.warns(UserWarning, match="flock not supported")
-    with warned, contextlib.ExitStack() as waiting, cache.locked(tmp_path / "entry", "a test"):
-        waiting.enter_context(another_that_waits(tmp_path / "entry"))
+    with warned, cache.locked(tmp_path / "entry", "a test"):
+        other.start()
+        assert not got.wait(0.5), "it waits"
+    other.join(10)
+    assert got.is_set()

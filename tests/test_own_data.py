@@ -23,21 +23,12 @@ from bertology_utils.glue import TASKS, load_rows
 from bertology_utils.settings import STUDIES, StudySettings, parse_data, parse_model
 
 TEXT = (ROOT / "docs" / "own_data.md").read_text(encoding="utf-8")
-RECIPES = {
-    name: (language, code)
-    for name, language, code in re.findall(
-        r"<!-- (\S+) -->\n```(\w*)\n(.*?)```\n<!-- end -->", TEXT, re.DOTALL
-    )
-}
-assert len(RECIPES) == TEXT.count("```") // 2, "every block is a recipe"
-COMMANDS = {name: code.splitlines() for name, (language, code) in RECIPES.items() if not language}
+BLOCK = r"<!-- (\S+) -->\n```(\w*)\n(.*?)```\n<!-- end -->"
+BLOCKS = re.findall(BLOCK, TEXT, re.DOTALL)
+assert len(BLOCKS) == TEXT.count("```") // 2, "every block is a recipe"
+CODE = {name: code for name, language, code in BLOCKS if language == "python"}
+COMMANDS = {name: code.splitlines() for name, language, code in BLOCKS if not language}
 TOOL = "python -m bertology_utils "
-
-
-def code_of(name):
-    language, code = RECIPES[name]
-    assert language == "python"
-    return code
 
 
 # Commands.
@@ -49,8 +40,9 @@ def places(tiny_bert, tiny_classifier, tmp_path):
     for name, (header, rows, _) in LAYOUTS.items():
         for file in (None, "train.tsv"):
             write(tmp_path / "glue", TASKS[name], header, rows * 2, file)
-    write(tmp_path / "own", TASKS["sst2"], "sentence\tlabel", ["fine\t1", "dull\t0"] * 2)
-    write(tmp_path / "own", TASKS["sst2"], "sentence\tlabel", ["fine\t1", "dull\t0"], "train.tsv")
+    for file, times in ((None, 2), ("train.tsv", 1)):
+        rows = ["fine\t1", "dull\t0"] * times
+        write(tmp_path / "own", TASKS["sst2"], "sentence\tlabel", rows, file)
     with zipfile.ZipFile(MINIATURE) as archive:
         archive.extractall(tmp_path / "framenet")
     return {
@@ -67,14 +59,17 @@ def places(tiny_bert, tiny_classifier, tmp_path):
 
 
 def filled(line, places):
-    """A line with what a person puts in."""
-    return " ".join(
-        next((word.replace(name, value) for name, value in places.items() if name in word), word)
-        for word in line.split()
+    """The words of a line with what a person puts in."""
+    words = line.partition(" #")[0].split()
+    return shlex.split(
+        " ".join(
+            next((word.replace(name, put) for name, put in places.items() if name in word), word)
+            for word in words
+        )
     )
 
 
-def checked(words):
+def check(words):
     """Check the call that these words are, as far as no network or parser is needed."""
     given = dict(cli._parser().parse_args(words).parameters)
     if given.get("study") == "paper" and "checkpoint" in given:  # of a model on the Hub
@@ -87,11 +82,11 @@ def checked(words):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_commands_are_calls_that_would_run(name, places, own_cache):
     for line in COMMANDS[name]:
-        words = shlex.split(filled(line.partition(" #")[0], places))
+        words = filled(line, places)
         if line == TOOL + "list":
             assert cli.main(words[3:]) == 0
         elif line.startswith(TOOL):
-            checked(words[3:])
+            check(words[3:])
         elif line.startswith("make "):
             if shutil.which("make") is None:
                 pytest.skip("make is not here")
@@ -103,13 +98,12 @@ def test_commands_are_calls_that_would_run(name, places, own_cache):
                     entry, value = word.split("=", 1)
                     assert str(getattr(options, entry.lower())) == value, word
         else:
-            assert name in ("installing", "playground")
-            assert words[0] in ("python", "source")
+            assert name in ("installing", "playground") and words[0] in ("python", "source")
 
 
 def test_colabs_two_fields_are_in_the_notebooks_and_take_these_values():
     names: dict = {}
-    exec(code_of("colab"), names)
+    exec(CODE["colab"], names)
     page = (ROOT / "notebooks" / "6_disabling_heads.ipynb").read_text(encoding="utf-8")
     assert r"DRIVE = \"\"" in page and names["DRIVE"]
     assert r"study = \"e5\"" in page and StudySettings.of(names["study"]).model
@@ -118,14 +112,11 @@ def test_colabs_two_fields_are_in_the_notebooks_and_take_these_values():
 def test_every_study_and_parameter_is_named():
     (told,) = re.findall(r"## Studies and parameters\n.*?\n(?=## )", TEXT, re.DOTALL)
     assert all(f"`{name}`" in told for name in STUDIES)
-    declared = {
-        name
-        for path in (ROOT / "notebooks").glob("*.ipynb")
-        if '"study = ' in (text := path.read_text(encoding="utf-8"))
-        for name in re.findall(r'"(\w+) = [^"]*(?:\\"[^"]*)*# @param', text)
-    }
-    assert {"study", "tasks", "checkpoint"} <= declared - {"DRIVE"}
-    assert all(f"| `{name}` |" in told for name in declared - {"DRIVE"}), declared
+    pages = [path.read_text(encoding="utf-8") for path in (ROOT / "notebooks").glob("*.ipynb")]
+    parameter = r'"(\w+) = [^"]*(?:\\"[^"]*)*# @param'
+    declared = {name for page in pages for name in re.findall(parameter, page)} - {"DRIVE"}
+    assert {"study", "tasks", "checkpoint"} <= declared
+    assert all(f"| `{name}` |" in told for name in declared), declared
 
 
 # Code.
@@ -135,30 +126,27 @@ def test_the_example_prints_lines_of_the_form_that_is_shown(tiny_classifier, mon
     rows = load_rows(TASKS["mrpc"], "dev", parse_data("embedded")).select(range(8))
     asked = []
     monkeypatch.setattr("datasets.load_dataset", lambda *place, **_: asked.append(place) or rows)
-    code = code_of("example")
-    (name,) = re.findall(r'^NAME = "(.*)"', code, re.MULTILINE)
-    exec(code.replace(name, str(tiny_classifier)), {})
+    (name,) = re.findall(r'^NAME = "(.*)"', CODE["example"], re.MULTILINE)
+    exec(CODE["example"].replace(name, str(tiny_classifier)), {})
     assert asked == [("nyu-mll/glue", "mrpc")]
     shape, *lines = capsys.readouterr().out.splitlines()
     assert shape == "(3, 4, 8, 2)" and len(lines) == 2
     form = r"[\d.]+% right; without head \(\d+, \d+\) [+-][\d.]+ points"
-    for line in lines:
-        assert re.fullmatch(form, line), line
+    assert all(re.fullmatch(form, line) for line in lines), lines
 
 
 def test_the_lines_that_are_shown_are_those_of_the_first_run():
-    one = xr.load_dataset(
-        ROOT / "results/e5/without_each_head/MRPC-1.nc", engine="h5netcdf"
-    ).transpose("layer", "head", "example")
+    path = ROOT / "results/e5/without_each_head/MRPC-1.nc"
+    one = xr.load_dataset(path, engine="h5netcdf").transpose("layer", "head", "example")
     score = float(one["right"].mean())
     gain = (one["right_without"].astype(float).mean("example") - score).values
-    shape, *lines = RECIPES["printed"][1].splitlines()
+    (printed,) = (code for name, _, code in BLOCKS if name == "printed")
+    shape, *lines = printed.splitlines()
     assert shape == str((*one["right_without"].shape, 2))
     for line, at in zip(lines, (gain.argmin(), gain.argmax()), strict=True):
         layer, head = np.unravel_index(at, gain.shape)
-        assert line == (
-            f"{score:.1%} right; without head ({layer + 1}, {head + 1}) {100 * gain[layer, head]:+.1f} points"
-        )
+        points = f"{100 * gain[layer, head]:+.1f} points"
+        assert line == f"{score:.1%} right; without head ({layer + 1}, {head + 1}) {points}"
 
 
 def test_pickled_weights_are_converted_in_three_lines(tiny_classifier, tmp_path, monkeypatch):
@@ -169,10 +157,9 @@ def test_pickled_weights_are_converted_in_three_lines(tiny_classifier, tmp_path,
     with pytest.raises(ValueError, match="lacks model.safetensors; pickled weights"):
         parse_model(str(pickled))
     monkeypatch.chdir(tmp_path)
-    exec(code_of("pickled"), {"NAME": str(pickled)})
+    exec(CODE["pickled"], {"NAME": str(pickled)})
     converted = load_file(tmp_path / "mrpc" / "model.safetensors")
-    assert converted.keys() == weights.keys()
-    assert all(torch.equal(converted[name], weights[name]) for name in weights)
+    torch.testing.assert_close(converted, weights, atol=0, rtol=0)
     assert StudySettings.of("small", checkpoint="sst2=mrpc").checkpoint == {"sst2": "mrpc"}
 
 
@@ -192,13 +179,11 @@ def test_messages_of_the_troubleshooting_page_are_those_of_the_code():
 
 def test_rows_of_ones_own_are_read_as_the_tasks(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    exec(
-        code_of("rows"),
-        {"TRAIN": [("fine", 1), ("schön “so”", 0), ("dull", 0)], "DEV": [("good", 1)]},
-    )
-    rows = load_rows(TASKS["sst2"], "train", parse_data("folder:mine"))
-    assert rows["sentence"] == ["fine", "schön “so”", "dull"] and rows["label"] == [1, 0, 0]
-    assert load_rows(TASKS["sst2"], "dev", parse_data("folder:mine"))["label"] == [1]
+    train = [("fine", 1), ("schön “so”", 0), ("dull", 0)]
+    exec(CODE["rows"], {"TRAIN": train, "DEV": [("good", 1)]})
+    for split, pairs in (("train", train), ("dev", [("good", 1)])):
+        rows = load_rows(TASKS["sst2"], split, parse_data("folder:mine"))
+        assert [*zip(rows["sentence"], rows["label"], strict=True)] == pairs
 
 
 def test_treebanks_of_ones_own_in_five_lines(tiny_bert, tmp_path, monkeypatch):
@@ -206,6 +191,6 @@ def test_treebanks_of_ones_own_in_five_lines(tiny_bert, tmp_path, monkeypatch):
     (tmp_path / "other.conllu").write_text(lines.replace("[", "("))
     monkeypatch.chdir(tmp_path)
     names = {"MINE": str(tiny_bert)}
-    exec(code_of("treebank"), names)
+    exec(CODE["treebank"], names)
     assert set(names["heads"]["relation"]) == {"det", "nsubj", "obj"}
     assert names["layers"]["layer"].tolist() == [0, 1, 2, 3]

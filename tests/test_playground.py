@@ -62,23 +62,34 @@ class Page:
 
     def settle(self):
         time.sleep(0.3)  # what is typed is taken up after a moment
-        self.wait(
-            "globalThis.playground?.idle() && playground.isLoaded() && !document.getElementById('play').hidden"
-        )
+        idle = "globalThis.playground?.idle() && playground.isLoaded()"
+        self.wait(f"{idle} && !document.getElementById('play').hidden")
 
     def wait(self, condition):
         from selenium.webdriver.support.wait import WebDriverWait
 
         WebDriverWait(self.browser, 90, 0.05).until(lambda _: self.run(condition), condition)
 
-    def run(self, script):
-        return self.browser.execute_script(f"return {script}")
+    def run(self, script, *arguments):
+        return self.browser.execute_script(f"return {script}", *arguments)
 
     def one(self, selector):
         return self.browser.find_element("css selector", selector)
 
+    def click(self, *selectors):
+        for selector in selectors:
+            self.one(selector).click()
+        self.settle()
+
+    def press(self, *keys):
+        self.browser.switch_to.active_element.send_keys(*keys)
+        self.settle()
+
     def text(self, name):
         return self.one(f"#{name}").text
+
+    def off(self):
+        return sorted(self.run("[...playground.state.off]"))
 
     def type(self, name, text):
         self.browser.execute_script(
@@ -89,11 +100,12 @@ class Page:
         )
         self.settle()
 
-    def choose(self, name, value):
-        self.browser.execute_script(
-            f"document.querySelector('[name={name}][value={value}]').click()"
-        )
-        self.settle()
+    def pixels(self, head):
+        """The small map of a head, as its canvas has it: (rows, columns, red to alpha)."""
+        script = "((one) => one.getContext('2d').getImageData(0, 0, one.width, one.height).data)"
+        found = self.run(f"[...{script}(document.querySelector('[data-head=\"{head}\"] canvas'))]")
+        side = int((len(found) / 4) ** 0.5)
+        return np.reshape(found, (side, side, 4))
 
     def outputs(self):
         """What the page shows, as arrays."""
@@ -119,12 +131,23 @@ def model(tiny_bert, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory):
-    """Makes the page of a model; gives its folder and address."""
+def loaded(model):
+    """It, and its tokenizer."""
+    return export.load(model)
+
+
+@pytest.fixture(scope="module")
+def modules():
+    """npm's packages."""
     try:
-        playground.packages(ROOT)
+        return playground.packages(ROOT)
     except playground.NoPackagesError as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def served(modules, tmp_path_factory):
+    """Makes the page of a model; gives its address."""
     root, servers = tmp_path_factory.mktemp("served"), []
 
     def serve(folder, name, more=lambda page: {}):
@@ -157,49 +180,43 @@ def page(browser, address):
     assert all(name.startswith(one.address.rsplit("/", 1)[0]) for name in asked), asked
 
 
-def off_of(heads):
+def by_pytorch(loaded, text, heads=(), ablation="uniform"):
     off = np.zeros((LAYERS, HEADS))
-    off[tuple(np.array(heads, dtype=int).reshape(-1, 2).T)] = 1
-    return off
-
-
-def difference(page, model, tokenizer, text, heads, ablation):
-    """The largest from PyTorch, of weights, norms and probabilities each."""
-    first, second = (text, "") if isinstance(text, str) else text
-    off = " ".join(f"{layer + 1}.{head + 1}" for layer, head in heads)
-    hash_ = urlencode({"text": first, "pair": second, "off": off, "ablation": ablation})
-    page.browser.execute_script("location.hash = arguments[0]", hash_)
-    page.settle()
-    wanted = export.by_pytorch(model, tokenizer, text, off_of(heads), ablation)
-    wanted["answer"] = export.probabilities(wanted["answer"])
-    found = page.outputs()
-    return [
-        np.abs(np.reshape(found[name], np.shape(wanted[name])) - wanted[name]).max()
-        for name in wanted
-    ]
+    for head in heads:
+        off[head] = 1
+    found = export.by_pytorch(*loaded, text, off, ablation)
+    for way in ("weights", "norms"):
+        found[way] = found[way].reshape(-1, *found[way].shape[-2:])
+    return found | {"answer": export.probabilities(found["answer"])}
 
 
 # Numbers
 
 
-def test_weights_norms_and_answers_equal_pytorchs(page, model):
-    loaded, tokenizer = export.load(model)
+def test_weights_norms_and_answers_equal_pytorchs(page, loaded):
     answers = set()
     for text in TEXTS:
+        first, second = (text, "") if isinstance(text, str) else text
         for heads in SETS:
+            off = " ".join(f"{layer + 1}.{head + 1}" for layer, head in heads)
             for ablation in export.ABLATIONS:
-                found = difference(page, loaded, tokenizer, text, heads, ablation)
-                assert max(found) < TOLERANCE, (text, heads, ablation, found)
-                answers.add(round(page.outputs()["answer"][0], 3))
+                state = {"text": first, "pair": second, "off": off, "ablation": ablation}
+                page.run("location.hash = arguments[0]", urlencode(state))
+                page.settle()
+                found = page.outputs()
+                for name, wanted in by_pytorch(loaded, text, heads, ablation).items():
+                    np.testing.assert_allclose(
+                        found[name], wanted, atol=TOLERANCE, err_msg=str(state)
+                    )
+                answers.add(round(found["answer"][0], 3))
     assert len(answers) > 10, "disabling changes what is compared"
 
 
 @pytest.mark.parametrize("ablation", export.ABLATIONS)
-def test_all_heads_tried_equal_the_sweep(page, model, ablation):
-    loaded, tokenizer = export.load(model)
+def test_all_heads_tried_equal_the_sweep(page, loaded, ablation):
     page.open(text=TEXTS[0], view="effects", ablation=ablation, head="2.2")
     effects = np.array(page.outputs()["effects"]).reshape(LAYERS, HEADS)
-    swept = sweep(loaded, batches_of([TEXTS[0]], tokenizer), ablation)
+    swept = sweep(loaded[0], batches_of([TEXTS[0]], loaded[1]), ablation)
     label = swept.baseline[0].argmax()
     before, after = (
         export.probabilities(one)[..., 0, label] for one in (swept.baseline, swept.heads)
@@ -209,76 +226,41 @@ def test_all_heads_tried_equal_the_sweep(page, model, ablation):
     layer, head = np.unravel_index(np.abs(effects).argmax(), effects.shape)
     assert f"Without head ({layer + 1}, {head + 1}), " in page.text("verdict")
     assert page.run("playground.state.head") == HEADS + 1, "the head that was chosen stays"
-    page.one("#verdict .link").click()
-    page.settle()
+    page.click("#verdict .link")
     assert page.run("playground.state.head") == layer * HEADS + head
     assert "in points" in page.text("legend") and page.text("map-legend").startswith("weight")
 
 
-def test_a_reader_sees_weight_and_norm_of_a_cell_each_by_its_name(page, model):
-    loaded, tokenizer = export.load(model)
-    wanted = export.by_pytorch(loaded, tokenizer, TEXTS[0], off_of([]), "uniform")
-    weights, norms = (
-        wanted[way].reshape(LAYERS * HEADS, *wanted[way].shape[-2:]) for way in ("weights", "norms")
-    )
+def test_a_reader_sees_weight_and_norm_of_a_cell_each_by_its_name(page, loaded):
+    wanted = by_pytorch(loaded, TEXTS[0])
+    weights, norms = wanted["weights"][6], wanted["norms"][6]
+    assert np.abs(weights - norms).max() > 0.05, "swapped views would be seen"
+    between = weights[1:-1, 1:-1] * (1 - np.eye(len(weights) - 2))
     for view, shown, legend in (("weights", weights, "weight"), ("norms", norms, "norm")):
         page.open(text=TEXTS[0], head="2.3", view=view)
         assert f"Head (2, 3): its {view}" in page.text("head-title")
         assert page.text("legend").startswith(legend) and page.text("map-legend").startswith(legend)
-        last = len(weights[6]) - 1
-        between = [
-            weights[6, row, column]
-            for row, column in np.ndindex(*weights[6].shape)
-            if 0 < row < last and 0 < column < last and row != column
-        ]
         first = float(re.search(r"weight ([\d.]+)", page.text("readout"))[1])
-        assert abs(first - max(between)) < TOLERANCE, "it begins at the most telling cell"
+        assert abs(first - between.max()) < TOLERANCE, "it begins at the most telling cell"
         page.run("playground.point(0, 0)")
         for column in range(3):
-            weight, norm = map(float, re.findall(r"(?:weight|norm) ([\d.]+)", page.text("readout")))
-            assert abs(weight - weights[6, 0, column]) < TOLERANCE
-            assert abs(norm - norms[6, 0, column]) < TOLERANCE
+            read = [*map(float, re.findall(r"(?:weight|norm) ([\d.]+)", page.text("readout")))]
+            cell = weights[0, column], norms[0, column]
+            np.testing.assert_allclose(read, cell, atol=TOLERANCE)
             page.one("#map").send_keys("\ue014")  # to the right
-        # The picture itself: the colour of the square of a head, of each of two cells.
-        dark = page.run(
-            "(([a, b]) => a[0] + a[1] + a[2] - b[0] - b[1] - b[2])([0, 1].map((column) => document"
-            ".querySelector('[data-head=\"6\"] canvas').getContext('2d').getImageData(column, 1, 1, 1).data))"
-        )
-        gap = shown[6, 1, 1] - shown[6, 1, 0]
-        assert abs(gap) < 0.01 or (dark > 0) == (gap > 0), "darker where there is more"
-    assert np.abs(weights - norms).max() > 0.05, "swapped views would be seen"
-
-
-def test_long_texts_are_cut_as_by_python_and_it_is_said(page, model):
-    _, tokenizer = export.load(model)
-    long, short = "bread " * 150, "He did not read it, though it was short."
-    for first, second in (
-        (long, ""),
-        (long, short),
-        (short, long),
-        (long, "paper " * 90),
-        (long, long),
-    ):
-        page.type("pair", second)
-        page.type("text", first)
-        texts = (first, second) if second else (first,)
-        wanted = tokenizer(*texts, truncation="longest_first", max_length=export.MAX_TOKENS)
-        assert page.outputs()["ids"] == wanted["input_ids"]
-        assert page.outputs()["types"] == wanted["token_type_ids"]
-        assert f"{export.MAX_TOKENS} are read" in page.text("message")
+        light = page.pixels(6)[1].sum(axis=1)
+        gap = shown[1, 1] - shown[1, 0]
+        assert abs(gap) < 0.01 or (light[0] > light[1]) == (gap > 0), "darker where there is more"
 
 
 def test_small_maps_of_long_texts_show_what_the_large_ones_show(page):
     page.type("text", "bread paper " * 70)
-    weights = page.outputs()["weights"]
-    for head, shown in enumerate(weights):
-        side, room, *pixels = page.run(
-            f"((one) => [one.width, one.clientWidth, ...one.getContext('2d').getImageData(0, 0, one.width, one.width).data])"
-            f"(document.querySelector('[data-head=\"{head}\"] canvas'))"
-        )
-        assert side <= room, "the browser leaves out cells of a canvas that it shrinks"
-        light = np.reshape(pixels, (side, side, 4)).sum(axis=2)
-        block = -(-len(shown) // side)
+    assert f"{export.MAX_TOKENS} are read" in page.text("message")
+    for head, shown in enumerate(page.outputs()["weights"]):
+        light = page.pixels(head).sum(axis=2)
+        room = page.run(f"document.querySelector('[data-head=\"{head}\"] canvas').clientWidth")
+        assert len(light) <= room, "the browser leaves out cells of a canvas that it shrinks"
+        block = -(-len(shown) // len(light))
         most = np.argwhere(shown > shown.max() - 1e-6)[0] // block
         assert light[tuple(most)] == light.min(), "the largest weight has the darkest pixel"
 
@@ -292,49 +274,40 @@ def test_by_keyboard_alone(page):
     page.one("[name=text]").send_keys(" Indeed.")
     page.settle()
     assert "indeed" in page.outputs()["tokens"]
-
-    def press(*keys):
-        page.browser.switch_to.active_element.send_keys(*keys)
-        page.settle()
-
     for _ in range(20):  # on to the heads, of which one is reached
-        press(Keys.TAB)
+        page.press(Keys.TAB)
         if page.run("document.activeElement.dataset.head"):
             break
     start = int(page.run("document.activeElement.dataset.head"))
-    press(Keys.ARROW_DOWN if start < 8 else Keys.ARROW_UP)
+    page.press(Keys.ARROW_DOWN if start < 8 else Keys.ARROW_UP)
     head = start + (HEADS if start < 8 else -HEADS)
-    press(Keys.SPACE)
-    assert page.run("playground.state.off.size") == 0, "it is shown first"
-    press(Keys.SPACE)
-    assert page.run("[...playground.state.off]") == [head]
+    page.press(Keys.SPACE)
+    assert page.off() == [], "it is shown first"
+    page.press(Keys.SPACE)
+    assert page.off() == [head]
     button = page.one(f"[data-head='{head}']")
-    assert "off" in button.get_attribute("class") and ", disabled" in button.get_attribute(
-        "aria-label"
-    )
+    assert "off" in button.get_attribute("class")
+    assert ", disabled" in button.get_attribute("aria-label")
     assert "1 of 12 heads disabled" in page.text("answer")
     assert page.text("head-title").endswith(": disabled")
-    press(Keys.SPACE)
-    assert page.run("playground.state.off.size") == 0 and page.run("playground.state.head") == head
-    press(Keys.ARROW_LEFT if head % HEADS else Keys.ARROW_RIGHT, Keys.ENTER)
+    page.press(Keys.SPACE)
+    assert page.off() == [] and page.run("playground.state.head") == head
+    page.press(Keys.ARROW_LEFT if head % HEADS else Keys.ARROW_RIGHT, Keys.ENTER)
     assert page.run("playground.state.head") == head + (-1 if head % HEADS else 1)
 
 
 def test_heads_and_layers_by_mouse_and_the_view_in_the_address(page):
     page.open(head="2.2")
-    for head in (7, 5, 5):  # shows the one, and the other, and disables this
-        page.one(f"[data-head='{head}']").click()
-    page.one("#grid .layer:nth-of-type(1)").click()  # the first layer
-    page.settle()
-    assert page.run("playground.state.off.size") == 1 + HEADS
+    # Shows the one, and the other, and disables this; and the first layer.
+    heads = [f"[data-head='{head}']" for head in (7, 5, 5)]
+    page.click(*heads, "#grid .layer:nth-of-type(1)")
     where = page.browser.current_url
     page.browser.get("about:blank")
     page.browser.get(where)
     page.settle()
-    assert sorted(page.run("[...playground.state.off]")) == [0, 1, 2, 3, 5]
-    page.one("#restore").click()
-    page.settle()
-    assert page.run("playground.state.off.size") == 0
+    assert page.off() == [0, 1, 2, 3, 5]
+    page.click("#restore")
+    assert page.off() == []
     assert page.run("document.activeElement.ariaCurrent") == "true", "the focus is on a head"
 
 
@@ -365,7 +338,8 @@ def test_empty_texts_are_said(page):
 def test_nothing_scrolls_sideways(page, width):
     with on_a_phone(page.browser, width):
         for view in ("weights", "norms", "effects"):
-            page.choose("view", view)
+            page.run(f"document.querySelector('[name=view][value={view}]').click()")
+            page.settle()
             assert page.run("document.documentElement.scrollWidth") <= width, view
 
 
@@ -380,25 +354,21 @@ def test_an_encoder_has_maps_and_norms_alone(browser, served, tiny_bert):
     assert page.outputs()["weights"].shape[0] == LAYERS * HEADS
 
 
-MEASURES = [
-    {
-        "group": "Without the head",
-        "what": "loss added",
-        "unit": "%",
-        "digits": 1,
-        "page": "6_disabling_heads",
-        "says": "How much the loss rises.",
-        "of": task,
-        "value": [head / 2 - 3 for head in range(LAYERS * HEADS)],
-        "low": [head / 2 - 4 for head in range(LAYERS * HEADS)],
-        "high": [head / 2 - 2 for head in range(LAYERS * HEADS)],
-    }
-    for task in ("MRPC", "RTE")
-]
+MEASURE = {
+    "group": "Without the head",
+    "what": "loss added",
+    "unit": "%",
+    "digits": 1,
+    "page": "6_disabling_heads",
+    "says": "How much the loss rises.",
+}
+for name, less in (("value", 3), ("low", 4), ("high", 2)):
+    MEASURE[name] = [head / 2 - less for head in range(LAYERS * HEADS)]
 
 
 def test_a_page_in_the_site_shows_what_was_measured(browser, served, model, monkeypatch):
-    monkeypatch.setattr(measured, "measured", lambda *_: MEASURES)
+    measures = [MEASURE | {"of": task} for task in ("MRPC", "RTE")]
+    monkeypatch.setattr(measured, "measured", lambda *_: measures)
 
     def in_site(page):
         return {"home": True} | playground.what_was_measured(page)
@@ -411,8 +381,7 @@ def test_a_page_in_the_site_shows_what_was_measured(browser, served, model, monk
     assert "loss added, RTE, in %" in page.text("legend")
     card = page.text("card")
     assert "loss added (notebook 6)" in card and card.count("2.5 % [1.5, 3.5]") == 2
-    page.one("[data-head='0']").click()
-    page.settle()
+    page.click("[data-head='0']")
     assert "−3.0 % [−4.0, −2.0]" in page.text("card")
     page.open(view="measured", measure="7_unknown")
     assert "measure=7_unknown" in page.text("message")
@@ -420,15 +389,14 @@ def test_a_page_in_the_site_shows_what_was_measured(browser, served, model, monk
         assert page.run("document.documentElement.scrollWidth") <= 390
     assert page.one("#home a").get_attribute("href").endswith("/index.html")
     # An address without a text leaves the field for it.
-    browser.execute_script("location.hash = '#text=&view=weights'")
+    page.run("location.hash = '#text=&view=weights'")
     page.wait("document.getElementById('message').textContent.includes('Write a sentence')")
     assert page.one("[name=text]").is_displayed()
 
 
 def test_a_browser_without_webassembly_and_a_page_from_the_disk_say_so(browser, address):
-    script = browser.execute_cdp_cmd(
-        "Page.addScriptToEvaluateOnNewDocument", {"source": "delete globalThis.WebAssembly"}
-    )
+    source = {"source": "delete globalThis.WebAssembly"}
+    script = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", source)
     page = Page(browser, address)
     try:
         browser.get("about:blank")
@@ -437,7 +405,7 @@ def test_a_browser_without_webassembly_and_a_page_from_the_disk_say_so(browser, 
     finally:
         browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
     browser.get((playground.HERE / "page" / "index.html").as_uri())
-    assert "from a web server only" in browser.find_element("id", "message").text
+    assert "from a web server only" in page.text("message")
     browser.get("about:blank")
     browser.get_log("browser")
 
@@ -445,7 +413,7 @@ def test_a_browser_without_webassembly_and_a_page_from_the_disk_say_so(browser, 
 # Export, without a browser
 
 
-def test_what_cannot_be_shown_is_refused_in_words(tmp_path, model, monkeypatch):
+def test_what_cannot_be_shown_is_refused_in_words(tmp_path, loaded, monkeypatch):
     with pytest.raises(ValueError, match="holds no model"):
         export.load(tmp_path)
     (tmp_path / "config.json").write_text('{"model_type": "roberta"}')
@@ -453,24 +421,7 @@ def test_what_cannot_be_shown_is_refused_in_words(tmp_path, model, monkeypatch):
         export.load(tmp_path)
     monkeypatch.setattr(export, "farthest", lambda *_: 0.01)
     with pytest.raises(ValueError, match="differs by 1.0e-02 from PyTorch"):
-        export.export(*export.load(model), tmp_path)
-
-
-def test_blocks_of_four_bits_are_stored_as_they_are_and_other_numbers_are_not():
-    rng = np.random.default_rng(0)
-    integers, scales = (
-        rng.integers(-8, 8, (6, 3, 32)),
-        rng.normal(size=(6, 3, 1)).astype(np.float16),
-    )
-    integers[..., 5] = -8  # the largest of each block
-    integers[0, 0] = 0
-    array = (integers * scales.astype(np.float32)).astype(np.float32).reshape(6, 96)
-    found, kept = export.four_bits(array)
-    assert found.dtype.name == "int4" and found.shape == array.shape and kept.shape == (6, 3)
-    again = found.astype(np.float32).reshape(6, 3, 32) * kept[..., None].astype(np.float32)
-    np.testing.assert_array_equal(again.reshape(6, 96), array)
-    assert export.four_bits(rng.normal(size=(6, 96)).astype(np.float32)) is None
-    assert export.four_bits(array[:, :40]) is None
+        export.export(*loaded, tmp_path)
 
 
 def test_a_model_of_four_bits_and_a_narrow_update_loses_nothing_and_is_small(
@@ -480,8 +431,8 @@ def test_a_model_of_four_bits_and_a_narrow_update_loses_nothing_and_is_small(
     torch.manual_seed(1)
     for linear in model.bert.encoder.modules():
         if isinstance(linear, torch.nn.Linear):
-            factors = [torch.randn(size, 4) / 20 for size in linear.weight.shape]
-            update = export.LowRank(factors[0], factors[1].T.contiguous())
+            b, a = (torch.randn(size, 4) / 20 for size in linear.weight.shape)
+            update = export.LowRank(b, a.T.contiguous())
             parametrize.register_parametrization(linear, "weight", update)
     about = export.export(model, tokenizer, tmp_path)
     size = 32 * about["bytes"] / 4.6 / sum(one.numel() for one in model.parameters())
@@ -491,19 +442,18 @@ def test_a_model_of_four_bits_and_a_narrow_update_loses_nothing_and_is_small(
     assert export.farthest(session, model, tokenizer, ["The plot is thin.", "日本 🙂"]) < 1e-4
     first, found = export.EXAMPLES[0], about["first"]
     wanted = export.by_pytorch(model, tokenizer, first, np.zeros((2, 12)), "uniform")
+    wanted["without"] = sweep(model, batches_of([first], tokenizer), "uniform").heads[:, :, 0]
     for name, one in wanted.items():
-        np.testing.assert_allclose(found[name], one.ravel(), atol=1e-3)
-    swept = sweep(model, batches_of([first], tokenizer), "uniform").heads[:, :, 0]
-    np.testing.assert_allclose(found["without"], swept.reshape(24, 2), atol=1e-3)
+        np.testing.assert_allclose(np.ravel(found[name]), one.ravel(), atol=1e-3)
 
 
+LONG = "word " * 200
 ODD = [
     "\u039f\u0394\u039f\u03a3",  # Greek capitals, the last one a sigma
     "ΑΣ ΣΑΣ' Σ, Σ\u0301 Σ-Σ σς \u039f ΣΟΦΟΣ ΑΝΘΡΩΠΟΣ. ὈΔΥΣΣΕΎΣ",
     "İstanbul café 東京 👩\u200d👧 ½ ﬁne I\u0307\u0131 İI ŞĞ DŽ Dž ŁÓDŹ ÇA ЁЖ",
     "<s> a\u0301 soft\u00adhyphen nul\x00char zero\u200bwidth\u2060joiners\u200d",
     "[SEP] [MASK] [CLS] [PAD] </s> <pad> <unk>",
-    "a",
     "x" * 300,
     "a" * 101,
     "  two  spaces, a tab\tand\nnewline, \u3000full\u3000width\u3000",
@@ -512,55 +462,41 @@ ODD = [
     "\ufeffbom in\ufeffside",
     "▁a▁b e\u0301 é Å ß ẞ Ⅷ ﷺ \uff26\uff35\uff2c\uff2c width",
     "$5 €6 50% 3.14 1,000 ½ ² ₃ ① (c) \u00a9 \u2122 \u2126 \u212b \u017f",
-    "word " * 200,
+    "http://a.b/c?d=e&f#g user@host.org",
     "日本語" * 90,
     "\U0001f1e9\U0001f1ea \U0001f468\U0001f3fd\u200d\U0001f680 \u2764\ufe0f \ud7ff\uf8ff\ufffd\U0010ffff",
-    "http://a.b/c?d=e&f#g user@host.org",
     "\x80\x85 line\x85break \x1c\x1d \u2028 \u180e",
     "\U00020000\U00020001 a\U0002f800 \U0002b740\u4e2d\U0001f600\U0001f600",
 ]
+PAIRS = [[text, ""] for text in (*ODD, "a", LONG)]
+PAIRS += [PAIR, [LONG, "short"], ["a", LONG], [LONG, "paper " * 90], [LONG, LONG]]
 
 
 @pytest.mark.parametrize("name", ["e5-2-layers", "embedded"])
-def test_the_browsers_tokens_are_pythons(name, tmp_path):
-    try:
-        modules = playground.packages(ROOT)
-    except playground.NoPackagesError as error:
-        pytest.skip(str(error))
+def test_the_browsers_tokens_are_pythons(name, modules, tmp_path):
     node = shutil.which("node") or pytest.skip("node is not installed")
     tokenizer = load_tokenizer(name)
-    pairs = [[text, ""] for text in ODD] + [
-        ["She did.", "He did not read it."],
-        ["word " * 200, "short"],
-        ["a", "word " * 200],
-    ]
-    wanted = []
-    for text, pair in pairs:
-        given = (text, pair) if pair else (text,)
-        wanted.append(tokenizer(*given, truncation="longest_first", max_length=128)["input_ids"])
-    folder = tmp_path / "vendor"
-    folder.mkdir()
     (tmp_path / "tokenizer.json").write_text(export.rules_of(tokenizer), encoding="utf-8")
-    shutil.copy(modules / playground.VENDORED["tokenizers.mjs"], folder / "tokenizers.mjs")
-    (folder / "ort.mjs").write_text("export const env = { wasm: {} }")
+    (tmp_path / "vendor").mkdir()
+    source = modules / playground.VENDORED["tokenizers.mjs"]
+    shutil.copy(source, tmp_path / "vendor" / "tokenizers.mjs")
+    (tmp_path / "vendor" / "ort.mjs").write_text("export const env = { wasm: {} }")
     script = (playground.HERE / "page" / "model.js").read_text(encoding="utf-8")
-    texts_of = list(export.inputs_of(tokenizer))
-    (tmp_path / "test.mjs").write_text(
-        script
-        + f"""
+    names = export.inputs_of(tokenizer)
+    script += f"""
 import {{ readFileSync }} from "fs"
-about = {{ longest: 128, texts: {json.dumps(texts_of)} }}
+about = {{ longest: 128, texts: {json.dumps(names)} }}
 tokenizer = tokenizerOf(JSON.parse(readFileSync("tokenizer.json")))
-console.log(JSON.stringify({json.dumps(pairs)}.map(([text, pair]) => tokensOf(text, pair).ids)))
-""",
-        encoding="utf-8",
-    )
-    done = subprocess.run(
-        [node, "test.mjs"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+console.log(JSON.stringify({json.dumps(PAIRS)}.map(([text, pair]) => tokensOf(text, pair))))
+"""
+    (tmp_path / "test.mjs").write_text(script, encoding="utf-8")
+    done = subprocess.run([node, "test.mjs"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
-    for pair, one, ids in zip(pairs, json.loads(done.stdout), wanted, strict=True):
-        assert one == ids, pair
+    for (text, pair), one in zip(PAIRS, json.loads(done.stdout), strict=True):
+        texts = (text, pair) if pair else (text,)
+        wanted = tokenizer(*texts, truncation="longest_first", max_length=128)
+        for of, found in zip(names, (one["ids"], one["types"]), strict=False):
+            assert found == wanted[of], (text, pair)
 
 
 # What was measured
@@ -569,27 +505,19 @@ console.log(JSON.stringify({json.dumps(pairs)}.map(([text, pair]) => tokensOf(te
 def test_measured_heads_are_means_of_what_results_hold():
     every = measured.measured(Study.of("e5"))
     found = {(one["what"], one["of"]): one for one in every}
+    assert len(found) == len(every) and all(len(one["value"]) == 144 for one in every)
     names = {one["what"] for one in every}
     assert len(names) == sum(len(several) for several in measured.MEASURES.values()) <= 12
-    assert len(found) == len(every)
     without = xr.load_dataset(ROOT / "results/e5/without_each_head/QQP-2.nc")
-    changed = without.right_without.astype(float) - without.right
-    gains = (100 * changed.mean("example")).transpose("layer", "head").values.ravel()
-    qqp = found["gain in score", "QQP"]
-    np.testing.assert_allclose(qqp["value"], gains, atol=0.01)
-    assert all(
-        low <= one <= high
-        for low, one, high in zip(qqp["low"], qqp["value"], qqp["high"], strict=True)
-    )
-    weight = xr.load_dataset(ROOT / "results/e5/special_tokens/treebank.nc").weight.astype(float)
-    on_cls = 100 * weight.sel(input="one sentence", token="[CLS]").mean("example")
-    np.testing.assert_allclose(
-        found["weight on [CLS] and [SEP]", "[CLS]"]["value"],
-        on_cls.transpose("layer", "head").values.ravel(),
-        atol=0.1,
-    )
-    for one in every:
-        assert len(one["value"]) == 144, one["what"]
+    gains = (100 * (without.right_without.astype(float) - without.right)).mean("example")
+    weights = xr.load_dataset(ROOT / "results/e5/special_tokens/treebank.nc").weight.astype(float)
+    on_cls = 100 * weights.sel(input="one sentence", token="[CLS]").mean("example")
+    qqp, cls = found["gain in score", "QQP"], found["weight on [CLS] and [SEP]", "[CLS]"]
+    for one, values, near in ((qqp, gains, 0.01), (cls, on_cls, 0.1)):
+        expected = values.transpose("layer", "head").values.ravel()
+        np.testing.assert_allclose(one["value"], expected, atol=near)
+    low, value, high = (np.array(qqp[name]) for name in ("low", "value", "high"))
+    assert ((low <= value) & (value <= high)).all()
     json.dumps(every, allow_nan=False)
 
 
@@ -610,8 +538,7 @@ def test_npms_packages_are_pinned_by_their_hashes_and_no_host_is_named():
 
 def test_npm_that_fetches_nothing_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda _: "npm")
-    monkeypatch.setattr(
-        playground.subprocess, "run", lambda *_, **__: SimpleNamespace(returncode=1)
-    )
+    failed = SimpleNamespace(returncode=1)
+    monkeypatch.setattr(playground.subprocess, "run", lambda *_, **__: failed)
     with pytest.raises(playground.NoPackagesError, match="could not fetch"):
         playground.packages(tmp_path)
