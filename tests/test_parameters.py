@@ -223,7 +223,7 @@ def saved(folder, tokenizer, name, **sizes):
     [
         ("DebertaV2Model", SMALL, "6", "does not go through transformers' attention interface"),
         ("GPT2Model", GPT, "8", "is a decoder"),
-        ("DistilBertModel", DISTIL, "1,3", "so that parts of theirs are not reached here, as notebook"),
+        ("DistilBertModel", DISTIL, "1,3", "not reached here, as notebooks 3 and 10 do"),
         ("FNetModel", {"hidden_size": 32, "num_hidden_layers": 2}, "1", "has no attention heads"),
     ],
 )
