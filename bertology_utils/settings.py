@@ -228,7 +228,7 @@ def parse_source(parameter: str, text: str) -> tuple[str, str]:
         return kind, str(path)
     hints = {
         "folder": "; wanted is GLUE's layout, PATH/MRPC/dev.tsv and so on",
-        "spacy": f", neither installed nor a folder; python -m spacy download {path.name}, or of en_core_web_sm",
+        "spacy": f", neither installed nor a folder; python -m spacy download {path.name}, or en_core_web_sm",
     }
     hint = "" if parameter == "framenet" else hints.get(kind, "")
     raise FileNotFoundError(f"{parameter}={text!r}: there is no {what} {path}{hint}")

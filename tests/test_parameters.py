@@ -134,7 +134,7 @@ def test_what_a_run_would_refuse_in_its_rows_is_refused_before_any_work(
 
 def test_what_a_study_names_and_is_not_here_is_refused_before_any_work(tiny_bert, capsys):
     """A page of a model of one's own would miss it, after hours of fine-tuning maybe."""
-    lacking = {"2": "no file framenet_v15.zip", "8": "'ewt.conllu'", "4": "or of en_core_web_sm"}
+    lacking = {"2": "no file framenet_v15.zip", "8": "'ewt.conllu'", "4": "or en_core_web_sm"}
     for page, message in lacking.items():
         assert cli.main(["check", "--only", page, "-p", "model", str(tiny_bert)]) == 2
         assert message in capsys.readouterr().err
