@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .batches import tokenize
+from .batches import make_batches, prepare, tokenize
 from .cache import replaced
 from .common import device, note, precision
 from .glue import Task, check_labels
@@ -88,6 +88,7 @@ def train(training: Training, target: Path, scratch: Path) -> None:
     tokenizer = load_tokenizer(training.source)
     model = load_classifier(training.source, training.task, training.init, training.seed)
     inputs = tokenize(training.rows, training.task, tokenizer, training.recipe.max_length)
+    prepare(model, make_batches(inputs, tokenizer))  # whether it can read them
     if training.task.is_regression:
         inputs = inputs.cast_column("labels", Value("float32"))
     tokens = {tokenizer.pad_token_id or 0}.union(*inputs["input_ids"])

@@ -421,8 +421,8 @@ def layers_of(model: PreTrainedModel) -> Any:  # torch knows a list of modules, 
     layers = getattr(getattr(model.base_model, "encoder", None), "layer", None)
     if layers is None or not hasattr(layers[0].attention, "self"):
         raise ValueError(
-            f"the layers of {type(model).__name__} are not laid out as BERT's, so that single heads of theirs are not"
-            " reached here; BERT, RoBERTa and ELECTRA are, and attention_maps reads the maps of any other"
+            f"the layers of {type(model).__name__} are not laid out as BERT's, so that parts of theirs are not"
+            " reached here, as notebooks 3 and 10 do; BERT, RoBERTa and ELECTRA are, and attention_maps reads the maps of any other"
         )
     return layers
 

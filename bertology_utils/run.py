@@ -39,6 +39,7 @@ NEUTRAL = (
 PARAMETERS_TAG, DEFAULTS_TAG = "parameters", "defaults"
 # In an executed notebook; of the alternative text, which stands under the same name, it is no line.
 _PICTURE = re.compile(r'"image/png": ".*"')
+IN_PARTS = ("3", "10")  # notebooks that reset or freeze parts of a model
 # Several notebooks read the same.
 _split, _release = cache(check_split), cache(load_release)
 _annotator, _treebank = cache(load_annotator), cache(sentences_of)
@@ -166,10 +167,13 @@ def check_call(
         if any(one.parameters.get(name, value) != value for one in notebooks):
             values[name] = value
     studies = [(one, study_of(one, values)) for one in notebooks]
-    unknown = [what for notebook, study in studies for what in _read_all(notebook, study, values)]
-    own = {(one.digest, "checkpoint" in page.parameters): one for page, one in studies}
-    for (_, classifies), study in own.items():
-        _try_models(study, classifies)
+    unknown = [what for notebook, study in studies for what in _read_all(notebook, study)]
+    own = {
+        (one.digest, "checkpoint" in page.parameters, page.number in IN_PARTS): one
+        for page, one in studies
+    }
+    for (_, classifies, in_parts), study in own.items():
+        _try_models(study, classifies, in_parts)
     remarks = [f"not checked: {what}" for what in dict.fromkeys(unknown)]
     remarks += [
         f"{', '.join(without)}: takes no {name}"
@@ -195,17 +199,16 @@ def study_of(notebook: Notebook, values: dict[str, object]) -> StudySettings:
     return settings
 
 
-def _read_all(
-    notebook: Notebook, settings: StudySettings, values: dict[str, object]
-) -> Iterator[str]:
-    """Read what a notebook will read from the disk; yields what only the network can answer. What a study names itself is not read."""
-    given, data = notebook.declared(values), parse_data(settings.data)
+def _read_all(notebook: Notebook, settings: StudySettings) -> Iterator[str]:
+    """Read what a notebook will read from the disk; yields what only the network can answer. A kept study reads results/ alone."""
+    own = () if settings.is_kept else notebook.parameters
+    data = parse_data(settings.data)
     model = None if settings.model in ("embedded", *LAYERS) else parse_model(settings.model)
     if model and not model.is_local:
         yield f"the model {model.location} on the Hub"
-    kind = parse_source("annotation", settings.annotation)[0] if "annotation" in given else ""
+    kind = parse_source("annotation", settings.annotation)[0] if "annotation" in own else ""
     annotator = _annotator(settings.annotation) if kind in ("conllu", "spacy") else None
-    if "treebank" in given:
+    if "treebank" in own and settings.treebank != "embedded":
         from .dependencies import LEAST_EXAMPLES, inputs_of
         from .models import load_tokenizer
 
@@ -213,7 +216,7 @@ def _read_all(
         if model is None or model.is_local:  # too few may be left in the model's wordpieces
             tokenizer = load_tokenizer(model or parse_model(settings.model))
             inputs_of(bank, tokenizer, least=LEAST_EXAMPLES)
-    if "data" in notebook.parameters and data is None and not settings.is_kept:
+    if "data" in own and data is None:
         yield f"the data set {HUB_GLUE} on the Hub"
     for task in parse_tasks(settings.tasks) if data else ():
         _split(task, "dev", data)
@@ -221,22 +224,23 @@ def _read_all(
         if annotator and kind == "conllu":
             rows = Study(settings).rows(task.title)
             annotator([text for field in task.fields for text in rows[field]])
-    if given.get("framenet") == "nltk":
+    if "framenet" in own and settings.framenet == "nltk":
         check_nltk()
         yield "FrameNet, which NLTK downloads if it is not there"
-    elif "framenet" in given:
+    elif "framenet" in own:
         _release(settings.framenet)
 
 
-def _try_models(settings: StudySettings, classifies: bool) -> None:
-    """Load models of one's own that are here, and look at their maps of one text: what cannot be measured is refused now."""
+def _try_models(settings: StudySettings, classifies: bool, in_parts: bool) -> None:
+    """Load models of one's own that are here, and look at their maps of one text: what cannot be measured, or read its rows, is refused now."""
     own, rows_are_here = settings.model != STUDIES[settings.name]["model"], settings.data != "hub"
     # Rows tell a regression's scale.
     given = [one for one in settings.checkpoint if rows_are_here or get_task(one).labels]
     if not (own or given) or not parse_model(settings.model).is_local:
         return
     from .attention import attention_maps
-    from .batches import batches_of
+    from .batches import batches_of, prepare
+    from .hooks import layers_of
 
     quiet()
     study = Study(settings)
@@ -244,8 +248,13 @@ def _try_models(settings: StudySettings, classifies: bool) -> None:
         [study.before_fine_tuning(study.tasks[0]) if classifies else study.encoder()] if own else []
     )
     (batch,) = batches_of(["one"], study.tokenizer)
+    rows = [*map(study.batches, study.tasks)] if classifies and rows_are_here else []
     for model in (*models, *map(study.classifier, given)):
         attention_maps(model, batch)
+        if in_parts:
+            layers_of(model)
+        for batches in rows:
+            prepare(model, batches)
 
 
 # Runs. ------------------------------------------------------------------

@@ -228,7 +228,7 @@ def parse_source(parameter: str, text: str) -> tuple[str, str]:
         return kind, str(path)
     hints = {
         "folder": "; wanted is GLUE's layout, PATH/MRPC/dev.tsv and so on",
-        "spacy": f", neither installed nor a folder; python -m spacy download {path.name}",
+        "spacy": f", neither installed nor a folder; python -m spacy download {path.name}, or en_core_web_sm",
     }
     hint = "" if parameter == "framenet" else hints.get(kind, "")
     raise FileNotFoundError(f"{parameter}={text!r}: there is no {what} {path}{hint}")
@@ -249,7 +249,7 @@ def treebank_file(place: str | Path) -> Path:
         inside = ", ".join(sorted(one.name for one in file.glob("*.conllu*")))
     raise FileNotFoundError(
         f"there is no file {str(file)!r:.200}; wanted is a CoNLL-U file's path, such as"
-        f" {inside or 'my.conllu or my.conllu.gz'}"
+        f" {inside or 'my.conllu or my.conllu.gz'} (treebank)"
     )
 
 
@@ -364,6 +364,8 @@ class StudySettings(BaseModel):
             given.setdefault("train_rows_by_task", {})
         if given.get("data") == "embedded":
             given.setdefault("annotation", "gold")  # which these rows bring with them
+        elif "data" in given and study.get("annotation") == "gold":  # and others do not
+            given.setdefault("annotation", cls.model_fields["annotation"].default)
         try:
             return cls(name=name, **study | given)
         except ValidationError as error:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from conftest import make_rows
 from bertology_utils import cache, finetune, models, settings
 from bertology_utils.batches import make_batches, tokenize
 from bertology_utils.glue import TASKS
-from bertology_utils.models import predict_logits
+from bertology_utils.models import load_tokenizer, predict_logits
 from bertology_utils.settings import ModelSource, Recipe, parse_model
 from bertology_utils.study import Study
 
@@ -114,6 +115,16 @@ def test_no_rows_and_one_class_are_refused_before_any_work(tiny_bert, monkeypatc
         finetuned(training(tiny_bert, rows=rows.select([])))
     with pytest.raises(ValueError, match="all 32 training rows have the label 1"):
         finetuned(training(tiny_bert, rows=rows.filter(lambda row: row["label"] == 1)))
+
+
+def test_rows_that_the_model_cannot_read_are_refused_before_the_first_step(tiny_bert, tmp_path):
+    folder = shutil.copytree(tiny_bert, tmp_path / "grown")
+    tokenizer = load_tokenizer(str(folder))
+    tokenizer.add_tokens(["goodish"])
+    tokenizer.save_pretrained(folder)
+    rows = make_rows(TASKS["sst2"]).map(lambda row: {"sentence": row["sentence"] + " goodish"})
+    with pytest.raises(ValueError, match="knows 0 to 30521; take its own tokenizer"):
+        finetuned(training(folder, rows=rows))
 
 
 def test_diverging_loss_stops_with_advice_and_leaves_nothing(tiny_bert, own_cache):

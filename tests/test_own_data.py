@@ -38,8 +38,9 @@ TOOL = "python -m bertology_utils "
 def places(tiny_bert, tiny_classifier, tmp_path):
     """What stands in capitals in the commands, and the file and the folder that they name."""
     for name, (header, rows, _) in LAYOUTS.items():
-        for file in (None, "train.tsv"):
-            write(tmp_path / "glue", TASKS[name], header, rows * 2, file)
+        write(tmp_path / "glue", TASKS[name], header, rows * 2)
+        others = [re.sub(r"\b(a|A|He|fine|dull|Why|who)\b", r"\1 \1", row) for row in rows]
+        write(tmp_path / "glue", TASKS[name], header, others, "train.tsv")
     for file, times in ((None, 2), ("train.tsv", 1)):
         rows = ["fine\t1", "dull\t0"] * times
         write(tmp_path / "own", TASKS["sst2"], "sentence\tlabel", rows, file)

@@ -40,7 +40,7 @@ WRONG = {
     "--only 6 -p data folder:tests": "MRPC has no .tsv file",
     "--only 4 -p data folder:tests -p annotation gold": "annotation='gold' goes with data='embedded' only",
     "-p annotation conllu:RESULTS.md": "RESULTS.md is not a CoNLL-U file",
-    "-p treebank /nowhere/at/all.conllu": "there is no file '/nowhere/at/all.conllu'; wanted is a CoNLL-U file's path",
+    "--only 8 -p treebank /nowhere/at/all.conllu": "there is no file '/nowhere/at/all.conllu'; wanted is a CoNLL-U file's path",
     "--only 4 -p treebank README.md": "unknown parameter 'treebank'; choose one of: ",
     "-p framenet folder:tests": "is no FrameNet release: it lacks luIndex.xml, lu, frame",
 }
@@ -76,8 +76,9 @@ SAID = {
     "--only 1-3,8 -p tasks sst2": "with tasks='sst2'\n  2_framenet_heads, 8_pretrained_encoder: takes no tasks",
     "--only 2,4 -p study small -p framenet embedded": "framenet='embedded'",
     "--only 6 -p study e5 -p seed 1": "with default settings",
+    "--only 8 -p treebank embedded": "treebank='embedded'",
     # What only the Hub knows is not called ready.
-    "--only 1-3 -p model a/b": "not checked: the model a/b on the Hub",
+    "--only 1,3 -p model a/b": "not checked: the model a/b on the Hub",
     "--only 3 -p study paper": "not checked: the data set nyu-mll/glue on the Hub",
 }
 
@@ -129,6 +130,21 @@ def test_what_a_run_would_refuse_in_its_rows_is_refused_before_any_work(
 ):
     assert cli.main(["check", "--only", "3", *sst2(rows, last)]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_what_a_study_names_and_is_not_here_is_refused_before_any_work(tiny_bert, capsys):
+    """A page of a model of one's own would miss it, after hours of fine-tuning maybe."""
+    lacking = {"2": "no file framenet_v15.zip", "8": "'ewt.conllu'", "4": "or en_core_web_sm"}
+    for page, message in lacking.items():
+        assert cli.main(["check", "--only", page, "-p", "model", str(tiny_bert)]) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_the_annotation_of_synthetic_rows_is_not_asked_of_others(sst2, capsys):
+    call = ["check", *sst2(40, "new\t0"), "-p", "study", "small", "--only"]
+    assert cli.main([*call, "6"]) == 0
+    assert cli.main([*call, "4", "-p", "annotation", "gold"]) == 2
+    assert "annotation='gold' goes with data='embedded' only" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("parameter", ["treebank {}", "annotation conllu:{}"])
@@ -189,6 +205,7 @@ def test_a_damaged_model_folder_is_refused_by_the_files_name(
 
 SMALL = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4}
 SMALL |= {"intermediate_size": 48}
+DISTIL = {"dim": 32, "n_layers": 3, "n_heads": 4, "hidden_dim": 48}
 GPT = {"n_embd": 32, "n_layer": 3, "n_head": 4}
 
 
@@ -198,7 +215,7 @@ def saved(folder, tokenizer, name, **sizes):
     model = kind(kind.config_class(vocab_size=len(tokenizer), **sizes))
     model.save_pretrained(folder, max_shard_size="2MB")
     tokenizer.save_pretrained(folder)
-    return ["check", "-p", "model", str(folder), "--only"]
+    return ["check", "-p", "model", str(folder), "-p", "study", "small", "--only"]
 
 
 @pytest.mark.parametrize(
@@ -206,6 +223,7 @@ def saved(folder, tokenizer, name, **sizes):
     [
         ("DebertaV2Model", SMALL, "6", "does not go through transformers' attention interface"),
         ("GPT2Model", GPT, "8", "is a decoder"),
+        ("DistilBertModel", DISTIL, "1,3", "not reached here, as notebooks 3 and 10 do"),
         ("FNetModel", {"hidden_size": 32, "num_hidden_layers": 2}, "1", "has no attention heads"),
     ],
 )
@@ -213,6 +231,28 @@ def test_an_architecture_that_cannot_be_measured_is_not_called_ready(
     tmp_path, tokenizer, only, name, sizes, message, capsys
 ):
     assert cli.main([*saved(tmp_path, tokenizer, name, **sizes), only]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("sizes", "added", "message"),
+    [
+        ({}, ["odder"], "to 30522, and BertForSequenceClassification knows 0 to 30521"),
+        ({"max_position_embeddings": 16}, [], "is longer than the 16 that BertForSequence"),
+    ],
+)
+def test_rows_that_a_model_cannot_read_are_not_called_ready(
+    tmp_path, tokenizer, sizes, added, message, capsys
+):
+    """Its tokenizer was given a word that its embeddings lack, or it reads 16 tokens."""
+    call = saved(tmp_path, tokenizer, "BertModel", **SMALL | sizes)
+    (tokenizer := copy.deepcopy(tokenizer)).add_tokens(added)
+    tokenizer.save_pretrained(tmp_path)
+    (tmp_path / "SST-2").mkdir()
+    for name in ("train", "dev"):
+        rows = [f"{name} is {'odder ' * at}\t{at % 2}" for at in range(20)]
+        (tmp_path / "SST-2" / f"{name}.tsv").write_text("\n".join(["sentence\tlabel", *rows]))
+    assert cli.main([*call, "6", "-p", "tasks", "sst2", "-p", "data", f"folder:{tmp_path}"]) == 2
     assert message in capsys.readouterr().err
 
 
