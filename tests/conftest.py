@@ -48,8 +48,9 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
-    """Every test has its own, empty cache."""
+    """Every test has its own, empty cache, and keeps what it measures to itself."""
     monkeypatch.setenv("BERTOLOGY_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("BERTOLOGY_MEASURED", str(tmp_path / "measured"))
     return tmp_path / "cache"
 
 

@@ -13,7 +13,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 from conftest import make_rows, place_release
-from eight_models import parts_of
+from small_models import parts_of
 
 import bertology_utils
 from bertology_utils.attention import observe

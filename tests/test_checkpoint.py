@@ -62,6 +62,12 @@ def copy_with(folder, target, **changes):
     return target
 
 
+def status(**given):
+    """How a check of notebook 6 with these parameters ends."""
+    parameters = [part for pair in given.items() for part in ("-p", *map(str, pair))]
+    return cli.main(["check", "--only", "6", *parameters])
+
+
 def test_it_must_fit_the_task_and_the_model(tiny_bert, tiny_classifier, tmp_path, capsys):
     names = {"id2label": {0: "yes", 1: "no"}, "label2id": {"yes": 0, "no": 1}}
     named = copy_with(tiny_classifier, tmp_path / "named", **names)
@@ -77,9 +83,8 @@ def test_it_must_fit_the_task_and_the_model(tiny_bert, tiny_classifier, tmp_path
         (f"qqp={tiny_classifier}", {"tasks": "rte,mnli"}, "qqp is none of the tasks rte, mnli"),
     ]
     for checkpoint, given, message in refused:
-        usual = {"study": "colab", "model": str(tiny_bert), "tasks": checkpoint.split("=")[0]}
-        call = [part for pair in (usual | given).items() for part in ("-p", *pair)]
-        assert cli.main(["check", "--only", "6", *call, "-p", "checkpoint", checkpoint]) == 2
+        usual = {"study": "colab", "model": tiny_bert, "tasks": checkpoint.split("=")[0]}
+        assert status(**usual | given, checkpoint=checkpoint) == 2
         assert message in capsys.readouterr().err, checkpoint
 
 
@@ -102,13 +107,12 @@ def test_one_with_another_tokenizer_is_refused(
     """It would read other words than it was trained on; that of the model is taken."""
     other = copy_with(tiny_classifier, tmp_path / "other")
     change(other)
-    call = ["check", "--only", "6", "-p", "study", "small", "-p", "model", str(tiny_bert)]
-    call += ["-p", "tasks", "sst2", "-p", "checkpoint"]
-    assert cli.main([*call, f"sst2={other}"]) == 2
+    given = {"study": "small", "tasks": "sst2", "model": tiny_bert, "checkpoint": f"sst2={other}"}
+    assert status(**given) == 2
     assert "its own tokenizer makes other tokens than the model's" in capsys.readouterr().err
     for file in other.glob("tokenizer*"):  # it comes without one
         file.unlink()
-    assert cli.main([*call, f"sst2={other}"]) == 0
+    assert status(**given) == 0
 
 
 # A regression's scale
@@ -158,7 +162,6 @@ def test_a_regression_answers_from_0_to_1_whatever_scale_it_was_trained_on(
 
 def test_a_regression_on_no_known_scale_is_refused_by_check(tiny_bert, tmp_path, capsys):
     regression(tiny_bert, tmp_path, lambda labels: -labels)
-    call = ["check", "--only", "6", "-p", "study", "small", "-p", "tasks", "stsb"]
-    call += ["-p", "model", str(tiny_bert), "-p", "checkpoint", f"stsb={tmp_path}"]
-    assert cli.main(call) == 2
+    checkpoint = f"stsb={tmp_path}"
+    assert status(study="small", tasks="stsb", model=tiny_bert, checkpoint=checkpoint) == 2
     assert "fits the labels on none of the scales 0 to 1, 0 to 5, logits" in capsys.readouterr().err

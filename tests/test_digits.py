@@ -23,37 +23,26 @@ MACHINES = {
 }
 
 TRAIN = """
-import json, sys
-from pathlib import Path
-from bertology_utils.common import quiet
-quiet()
-from bertology_utils import batches
-from bertology_utils import finetune, glue, models
-from bertology_utils.settings import Recipe
-from bertology_utils.models import predict_logits
-from bertology_utils import settings
-from bertology_utils.settings import parse_data, parse_model
-from bertology_utils.glue import TASKS
-
-task, source, data = TASKS["sst2"], parse_model("embedded"), parse_data("embedded")
+import json
+from test_finetune import finetuned, training
+from bertology_utils import batches, glue, models
+from bertology_utils.settings import Recipe, parse_data
+task, data = glue.TASKS["sst2"], parse_data("embedded")
 rows = glue.load_rows(task, "train", data).select(range(128))
 recipe = Recipe(learning_rate=5e-4, batch_size=16, max_length=64)
-target = Path(sys.argv[1])
-training = finetune.Training(task, source, rows, recipe, on_cpu="float32")
-finetune.train(training, target / "model", target / "scratch")
-model = models.load_classifier(settings.ModelSource("own", str(target / "model")), task, "finetuned")
-tokenizer = models.load_tokenizer(source)
+job = training("embedded", rows=rows, recipe=recipe)
+tokenizer = models.load_tokenizer(job.source)
 inputs = batches.tokenize(glue.load_rows(task, "dev", data), task, tokenizer, 64)
-print(json.dumps(predict_logits(model, batches.make_batches(inputs, tokenizer)).tolist()))
+made = batches.make_batches(inputs, tokenizer)
+print(json.dumps(models.predict_logits(finetuned(job), made).tolist()))
 """
 
 
 def outputs(folder, machine):
     environment = os.environ | dict(one.split("=") for one in machine.split())
-    folder.mkdir()
-    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "tests" / "machines"), str(ROOT)])
-    told = python(TRAIN, folder, env=environment, check=True).stdout
-    return json.loads(told.splitlines()[-1])
+    path = [str(ROOT / "tests" / "machines"), environment["PYTHONPATH"]]
+    environment |= {"PYTHONPATH": os.pathsep.join(path), "BERTOLOGY_CACHE": str(folder)}
+    return json.loads(python(TRAIN, env=environment, check=True).stdout.splitlines()[-1])
 
 
 def test_training_gives_the_same_outputs_on_other_machines(tmp_path):

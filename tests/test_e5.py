@@ -1,5 +1,6 @@
 """E5 as converted from its package's file: weights, pieces, sinks, refusals (bertology_utils/e5.py)."""
 
+import functools
 import re
 import struct
 
@@ -7,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 from conftest import ROOT, SHARED, needs_shared
-from eight_models import e5_tokenizer
 
 from bertology_utils import (
     attention_maps,
@@ -20,8 +20,6 @@ from bertology_utils import (
 from bertology_utils.annotation import sentences_of
 from bertology_utils.dependencies import inputs_of
 from bertology_utils.glue import EMBEDDED, TASKS, read_table
-
-PAIR = ("The plot is thin.", "The actors save it, mostly.")
 
 
 @pytest.fixture(scope="session")
@@ -60,9 +58,15 @@ def test_weights_are_those_of_the_file_block_by_block(folder):
     torch.testing.assert_close(weight.detach(), torch.tensor(row), rtol=0, atol=1e-7)
 
 
-def segmented_otherwise(several):
+@functools.cache
+def with_all_pieces():
+    """The tokenizer of all pieces of the file, of which the package keeps some."""
     _, pieces, special, _ = e5._read(e5.packed())
-    whole, kept = e5._tokenizer(pieces, special), e5_tokenizer()
+    return e5._tokenizer(pieces, special)
+
+
+def segmented_otherwise(several):
+    whole, kept = with_all_pieces(), load_tokenizer("e5")
     return [text for text in several if whole.tokenize(text) != kept.tokenize(text)]
 
 
@@ -88,11 +92,11 @@ def test_the_kept_pieces_segment_glue_as_all_pieces_do():
 
 
 def test_pairs_have_its_special_tokens_and_no_segments():
-    (batch,) = batches_of([PAIR], load_tokenizer("e5"))
-    tokens = load_tokenizer("e5").convert_ids_to_tokens(batch.inputs["input_ids"][0].tolist())
+    tokenizer = load_tokenizer("e5")
+    (batch,) = batches_of([("The plot is thin.", "The actors save it, mostly.")], tokenizer)
+    tokens = tokenizer.convert_ids_to_tokens(batch.inputs["input_ids"][0].tolist())
     assert [tokens[0], tokens[-1], tokens.count("</s>")] == ["<s>", "</s>", 3]
     assert "token_type_ids" not in batch.inputs
-    tokenizer = load_tokenizer("e5")
     assert (tokenizer.cls_token, tokenizer.sep_token) == ("<s>", "</s>")
 
 
@@ -119,7 +123,7 @@ def test_a_pooler_is_drawn_by_the_seed_since_the_encoder_has_none():
 
 def test_words_are_aligned_to_its_pieces():
     bank = sentences_of(str(EMBEDDED / "SST-2" / "dev.conllu.gz"))
-    inputs, left_out = inputs_of(bank, e5_tokenizer())
+    inputs, left_out = inputs_of(bank, load_tokenizer("e5"))
     assert not left_out and len(inputs) > 100
     several = 0
     for one in inputs.values():

@@ -32,7 +32,7 @@ def training(tiny_bert, task="sst2", rows=None, **changes):
 
 def trained(job):
     """The folder of the classifier, kept under what these tests change."""
-    key = {"task": job.task.name, "seed": job.seed}
+    key = {"task": job.task.name, "seed": job.seed, "cut": str(job.cut)}
     return cache.artefact(KIND, key, lambda target, scratch: finetune.train(job, target, scratch))
 
 

@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 import torch
-from eight_models import NAMES, PAIRS, model_and_tokenizer
+from small_models import NAMES, PAIRS, model_and_tokenizer
 
 from bertology_utils import Batch, attention, attention_maps, batches_of, sweep
 from bertology_utils.attention import vectors
@@ -83,7 +83,7 @@ def test_exchanged_lengths_stay_in_their_input():
 
 
 def test_what_cannot_be_weighed_is_refused_in_words(monkeypatch):
-    model, tokenizer = model_and_tokenizer("DistilBERT")
+    model, tokenizer = model_and_tokenizer("DistilBert")
     (batch,) = batches_of(PAIRS[:1], tokenizer)
     with pytest.raises(ValueError, match="unknown attention 'size'; choose one of: weight, norm"):
         attention_maps(model, batch, "size")
@@ -154,7 +154,7 @@ class LowRank(torch.nn.Linear):
 @pytest.mark.parametrize("kind", [Int8, Packed, LowRank])
 def test_weights_that_are_codes_are_read_as_the_numbers_that_they_stand_for(kind):
     """Where the heads' output is projected, and where their queries, keys and values are."""
-    model, tokenizer = copy.deepcopy(model_and_tokenizer("BERT"))
+    model, tokenizer = copy.deepcopy(model_and_tokenizer("Bert"))
     plain, (batch,) = copy.deepcopy(model), batches_of(PAIRS, tokenizer)
     for one, other in zip(model.bert.encoder.layer, plain.bert.encoder.layer, strict=True):
         for name in ("self.query", "output.dense"):

@@ -146,8 +146,7 @@ def test_the_regression_is_one_of_scikit_learn():
 # All maps of a pass.
 
 
-def test_named_maps_are_those_of_single_maps(tiny_bert, tiny_classifier, tmp_path, monkeypatch):
-    monkeypatch.setenv("BERTOLOGY_MEASURED", str(tmp_path))
+def test_named_maps_are_those_of_single_maps(tiny_bert, tiny_classifier):
     given = {"checkpoint": {"mrpc": str(tiny_classifier)}, "compared_rows": 8}
     study = Study.of("small", "mrpc", model=str(tiny_bert), **given)
     found = study.measure(named_maps)["MRPC"].isel(run=0)

@@ -54,44 +54,29 @@ def norms_of(f):
     return SimpleNamespace(vectors=f, lengths=f.norm(dim=3))
 
 
-def test_types_are_told_by_the_tokens(case):
-    _, tokenizer, batches = case
-    for example in range(len(PAIRS)):
-        batch, types, *_ = alone(case, example)
-        (told,) = sinks.tokens_by_type(batch, tokenizer).int().argmax(dim=1).numpy()
-        np.testing.assert_array_equal(told, types)
-    for batch in batches:  # each token has one type, and padding none
-        told = sinks.tokens_by_type(batch, tokenizer).sum(dim=1)
-        assert torch.equal(told, batch.mask.long())
-
-
-def test_what_is_carried_equals_a_plain_loop(case):
+def test_what_is_carried_equals_a_plain_reading(case):
     made = sinks.carried(case[0], case[2], case[1], seed=1)
-    exchanged = sinks.COUNTED_BY.index("lengths exchanged")
+    share = np.delete(made["share"], sinks.COUNTED_BY.index("lengths exchanged"), axis=3)
     for example in range(len(PAIRS)):
         _, types, maps, f = alone(case, example)
-        count = len(types)
         for layer, head in np.ndindex(made["output"].shape[1:]):
             a, vector = maps[layer][head], f[layer][head]
-            shares, outputs = np.zeros((3, 4)), 0.0
-            for i in range(count):
-                length = [np.linalg.norm(vector[j]) for j in range(count)]
-                norms = sum(a[i, j] * length[j] for j in range(count))
-                output = sum(a[i, j] * vector[j] for j in range(count))
-                outputs += np.linalg.norm(output) / count
-                for j in range(count):
-                    shares[0, types[j]] += a[i, j] / count
-                    shares[1, types[j]] += a[i, j] * length[j] / norms / count
-                    along = vector[j] @ output / np.linalg.norm(output)
-                    shares[2, types[j]] += a[i, j] * along / count
-            shares[2] /= outputs
-            place = example, layer, head
-            counted = np.delete(made["share"][place], exchanged, axis=0)
-            np.testing.assert_allclose(counted, shares, atol=2e-5)
-            np.testing.assert_allclose(made["output"][place], outputs, rtol=1e-4)
+            length, outputs = np.linalg.norm(vector, axis=1), a @ vector
+            sizes = np.linalg.norm(outputs, axis=1)  # of the head's output at each token
+            by_norm = a * length / (a * length).sum(axis=1, keepdims=True)
+            along = a * (outputs @ vector.T) / sizes[:, None] / sizes.mean()
             for kind in range(4):
-                mean = np.mean(np.array(length)[types == kind]) if kind in types else np.nan
-                np.testing.assert_allclose(made["length"][(*place, kind)], mean, rtol=1e-4)
+                own = types == kind
+                expected = [one[:, own].sum(axis=1).mean() for one in (a, by_norm, along)]
+                np.testing.assert_allclose(
+                    share[example, layer, head, :, kind], expected, atol=2e-5
+                )
+                mean = length[own].mean() if own.any() else np.nan
+                found = made["length"][example, layer, head, kind]
+                np.testing.assert_allclose(found, mean, rtol=1e-4)
+            np.testing.assert_allclose(
+                made["output"][example, layer, head], sizes.mean(), rtol=1e-4
+            )
     np.testing.assert_allclose(made["share"].sum(axis=-1), 1, atol=1e-5)
 
 

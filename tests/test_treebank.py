@@ -20,8 +20,7 @@ from bertology_utils.study import Study
 
 
 @pytest.fixture
-def study(tiny_bert, tmp_path, monkeypatch):
-    monkeypatch.setenv("BERTOLOGY_MEASURED", str(tmp_path / "measured"))
+def study(tiny_bert):
     return Study.of("small", model=str(tiny_bert), sentences=120, rows=30)
 
 
