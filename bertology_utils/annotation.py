@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, groupby, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .common import listed, opened
 from .glue import EMBEDDED, EMBEDDED_TASKS, get_task
 from .settings import parse_source, treebank_file
 
 if TYPE_CHECKING:
-    from conllu.models import Token, TokenList
     from spacy.tokens import Doc
 
-FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 PARAGRAPH = ("newpar", "newdoc")  # comments at which one begins
+# The columns of CoNLL-U, and what its lines become: cells by column, the ``line`` and its ID in parts as ``number``.
+FIELDS = "id form lemma upos xpos feats head deprel deps misc".split()
+Token = dict[str, Any]
 UPOS = "NOUN PROPN VERB AUX ADJ ADV PRON DET ADP NUM CCONJ SCONJ PART INTJ SYM X PUNCT".split()
 # Do heads point along these? Labels of Universal Dependencies, and ClearNLP's where it has another.
 RELATIONS = {"nsubj": {"nsubj"}, "obj": {"obj", "dobj"}, "amod": {"amod"}, "det": {"det"}}
@@ -52,17 +53,8 @@ class Word:
     deprel: str
 
 
-@dataclass(frozen=True)
-class Sentence:
-    """One sentence's text and its words in reading order."""
-
-    text: str
-    words: tuple[Word, ...]
-
-
+Sentence = tuple[Word, ...]  # in reading order
 Annotated = tuple[Sentence, ...]  # of one text, whose characters the words' offsets count
-
-
 # From texts to the sentences of each; none for an empty text.
 Annotator = Callable[[Sequence[str]], list[Annotated]]
 
@@ -75,12 +67,13 @@ class Treebank:
         name: the file's.
         texts: the sentences of each text: every sentence is a text, and so is every marked
             paragraph all of whose sentences are there.
-        faults: of each sentence that is left out its first faulty line, from 1, and what is wrong.
+        faults: what is wrong with sentences that are left out, and the line, from 1, at which that
+            is seen in each.
     """
 
     name: str
     texts: dict[str, Annotated]
-    faults: tuple[tuple[int, str], ...] = ()
+    faults: Mapping[str, Sequence[int]]
 
     @property
     def sentences(self) -> dict[str, Annotated]:
@@ -90,12 +83,12 @@ class Treebank:
     @property
     def left_out(self) -> dict[str, int]:
         """How many sentences each kind of fault costs."""
-        return dict(Counter(fault for _, fault in self.faults))
+        return {fault: len(lines) for fault, lines in self.faults.items()}
 
     @property
     def lacks_tags(self) -> str:
         """Why its parts of speech say nothing: those of more than one word of a hundred are none of :data:`UPOS`; else empty."""
-        words = (word for parts in self.sentences.values() for one in parts for word in one.words)
+        words = (word for parts in self.sentences.values() for one in parts for word in one)
         tags = Counter(word.upos for word in words)
         others = Counter({tag: count for tag, count in tags.items() if tag not in UPOS})
         if 100 * others.total() <= tags.total():
@@ -106,13 +99,11 @@ class Treebank:
             f" VERB, AUX …): {most}; have a tagger write these there"
         )
 
-    def faults_in_words(self) -> str:
-        """Each kind of fault with its count and its first line, for messages; empty without faults."""
-        first = {fault: line for line, fault in reversed(self.faults)}
-        return "; ".join(
-            f"{count} left out, {fault} (first in line {first[fault]})"
-            for fault, count in self.left_out.items()
-        )
+    def losses(self, left_out: Mapping[str, int]) -> str:
+        """In parentheses how many sentences are left out for each reason, for messages; empty where none is."""
+        first = {fault: f", first in line {lines[0]}" for fault, lines in self.faults.items()}
+        told = [f"{count} left out, {why}{first.get(why, '')}" for why, count in left_out.items()]
+        return f" ({'; '.join(told)})" if told else ""
 
 
 def read(path: str | Path) -> Treebank:
@@ -134,23 +125,23 @@ def read(path: str | Path) -> Treebank:
     path = treebank_file(path)
     sentences: dict[str, Annotated] = {}
     paragraphs: dict[str, Annotated] = {}
-    faults: list[tuple[int, str]] = []
+    faults = defaultdict[str, list[int]](list)
     for blocks in _paragraphs(path):
-        text, parts = "", list[Sentence]()
-        for tokens, lines in blocks:
-            if fault := _fault(tokens, lines):
-                faults.append(fault)
+        text, parts = "", []
+        for tokens in blocks:
+            if found := _fault(tokens):
+                line, fault = found
+                faults[fault].append(line)
                 continue
-            sentence, spelt = _sentence(tokens)
-            sentences[sentence.text] = (sentence,)
-            parts.append(moved(sentence, len(text)))
+            alone, spelt = _sentence(tokens)
+            sentences[spelt.rstrip(" ")] = (alone,)
+            parts.append(_sentence(tokens, len(text))[0])
             text += spelt
         if len(parts) == len(blocks):
             paragraphs[text.rstrip(" ")] = tuple(parts)
-    bank = Treebank(path.name, sentences | paragraphs, tuple(faults))
+    bank = Treebank(path.name, sentences | paragraphs, dict(faults))
     if not sentences:
-        why = f" that can be used: {bank.faults_in_words()}" if faults else ""
-        raise ValueError(f"{path} has no sentence in it{why}")
+        raise ValueError(f"{path} has no sentence in it{bank.losses(bank.left_out)}")
     return bank
 
 
@@ -167,15 +158,12 @@ def sentences_of(path: str | Path, least: int = 0) -> Treebank:
             many there are; or parts of speech that say nothing.
     """
     bank = read(path)
-    words = (word for (sentence,) in bank.sentences.values() for word in sentence.words)
-    labels = [word.deprel for word in words if word.head >= 0]
-    if counted := too_few_arcs(labels, least):
-        few = f"too few dependencies ({counted})"
-        none = "no sentence with dependencies (columns HEAD and DEPREL)"
+    words = (word for (sentence,) in bank.sentences.values() for word in sentence)
+    if counted := too_few_arcs((word.deprel for word in words if word.head >= 0), least):
         raise ValueError(
-            f"treebank={str(path)!r} has {few if labels else none}; wanted are {least} of {', '.join(RELATIONS)} in the"
-            " labels of Universal Dependencies: give a larger treebank, or leave treebank empty to measure on the tasks' rows"
-            + (f"; of its sentences {bank.faults_in_words()}" if bank.faults else "")
+            f"treebank={str(path)!r} has too few dependencies ({counted}){bank.losses(bank.left_out)}; wanted are {least} of"
+            f" {', '.join(RELATIONS)} in the labels of Universal Dependencies (columns HEAD and DEPREL): give a larger treebank,"
+            " or leave treebank empty to measure on the tasks' rows"
         )
     if why := bank.lacks_tags:
         raise ValueError(f"treebank={str(path)!r}: {why}")
@@ -190,35 +178,22 @@ def too_few_arcs(labels: Iterable[str], least: int) -> str:
     return counted if max(arcs.values()) < least else ""
 
 
-def _paragraphs(path: Path) -> list[list[tuple[TokenList, list[int]]]]:
-    """Sentences by paragraph, from :func:`_blocks`; up to the first that is marked, each is one."""
-    paragraphs: list[list[tuple[TokenList, list[int]]]] = []
-    marked = False
-    for tokens, lines in _blocks(path):
-        begins = any(key.split()[0] in PARAGRAPH for key in tokens.metadata)
-        marked = marked or begins
-        if begins or not marked:
-            paragraphs.append([])
-        paragraphs[-1].append((tokens, lines))
-    return paragraphs
-
-
-def _blocks(path: Path) -> Iterator[tuple[TokenList, list[int]]]:
-    """The parsed sentences, ID and HEAD as they are written, each with its tokens' lines."""
+def _paragraphs(path: Path) -> list[list[list[Token]]]:
+    """Sentences by paragraph; up to the first paragraph that is marked, each sentence is one."""
     import conllu
 
-    as_written = dict.fromkeys(("id", "head"), lambda cells, column: cells[column])
-    fields = FIELDS
+    paragraphs: list[list[list[Token]]] = []
+    as_written = dict.fromkeys(("id", "head", "misc"), lambda cells, column: cells[column])
+    fields, marked = FIELDS, False
     with opened(path) as file:
         for blank, block in groupby(enumerate(file, 1), lambda line: not line[1].strip()):
             if blank:
                 continue
             numbered = list(block)
             lines = [number for number, line in numbered if not line.lstrip().startswith("#")]
+            text = "".join(line for _, line in numbered)
             try:
-                (tokens,) = conllu.parse(
-                    "".join(line for _, line in numbered), fields, field_parsers=as_written
-                )
+                (tokens,) = conllu.parse(text, fields, field_parsers=as_written)
             except conllu.exceptions.ParseException as error:
                 raise ValueError(
                     f"{path} is not a CoNLL-U file: {error} (line {lines[0]} or after)"
@@ -229,79 +204,73 @@ def _blocks(path: Path) -> Iterator[tuple[TokenList, list[int]]]:
                     raise ValueError(
                         f"{path} is not a CoNLL-U file: line {number} lacks a column; wanted: {', '.join(FIELDS)}"
                     )
+                token.update(line=number, number=_number(token["id"]))
+            begins = any(key.split()[0] in PARAGRAPH for key in tokens.metadata)
             if tokens:
-                yield tokens, lines
+                marked = marked or begins
+                if begins or not marked:
+                    paragraphs.append([])
+                paragraphs[-1].append([*tokens])
+    return paragraphs
 
 
-def _fault(tokens: TokenList, lines: Sequence[int]) -> tuple[int, str] | None:
-    """The first line at which a sentence is other than Universal Dependencies says, and what is wrong there."""
-    words = [pair for pair in zip(tokens, lines, strict=True) if pair[0]["id"].isdecimal()]
-    if all(token["form"] == "_" for token in tokens):
-        return lines[0], "no FORM"
-    read = inside = 0  # the last word, and the last of the written word that it is a part of
-    for token, line in zip(tokens, lines, strict=True):
-        first, kind, last = _number(token)
-        if kind == ".":
-            continue  # an empty node
-        if first != read + 1 or (kind and not (inside <= read and first <= last <= len(words))):
-            return line, "IDs do not count 1, 2, 3 …"
-        inside, read = (last, read) if kind else (inside, last)
-    if all(token["head"] == "_" for token, _ in words):
-        return None  # dependencies are not annotated
-    for token, line in words:
-        head = token["head"]
-        if not head.isdecimal():
-            return line, "HEAD is missing or no number"
-        if int(head) > len(words):
-            return line, "HEAD names no word of the sentence"
-        if head == token["id"]:
-            return line, "HEAD is the word itself"
-        if token["deprel"] in ("", "_"):
-            return line, "no DEPREL"
-    return None
-
-
-def _number(token: Token) -> tuple[int, str, int]:
+def _number(text: str) -> tuple[int, str, int]:
     """An ID in parts: (3, "", 3) of a word, (3, "-", 4) of a written word, (3, ".", 1) of an empty node; zeros if it is none."""
-    match = re.fullmatch(r"([0-9]+)(?:([-.])([0-9]+))?", token["id"])
+    match = re.fullmatch(r"([0-9]+)(?:([-.])([0-9]+))?", text)
     return (int(match[1]), match[2] or "", int(match[3] or match[1])) if match else (0, "", 0)
 
 
-def _sentence(tokens: TokenList) -> tuple[Sentence, str]:
-    """A sentence without faults, and its characters with the space that follows it."""
-    words, text = [token for token in tokens if token["id"].isdecimal()], ""
+def _fault(tokens: Sequence[Token]) -> tuple[int, str] | None:
+    """The first line at which a sentence is other than Universal Dependencies says, and what is wrong there."""
+    words = [token for token in tokens if not token["number"][1]]
+    if all(token["form"] == "_" for token in tokens):
+        return tokens[0]["line"], "no FORM"
+    read = inside = 0  # the last word, and the last of the written word that it is a part of
+    for token in tokens:
+        first, kind, last = token["number"]
+        if kind == ".":
+            continue  # an empty node
+        if first != read + 1 or (kind and not (inside <= read and first <= last <= len(words))):
+            return token["line"], "IDs do not count 1, 2, 3 …"
+        inside, read = (last, read) if kind else (inside, last)
+    if all(word["head"] == "_" for word in words):
+        return None  # dependencies are not annotated
+    for word in words:
+        head = word["head"]
+        if not head.isdecimal():
+            return word["line"], "HEAD is missing or no number"
+        if int(head) > len(words):
+            return word["line"], "HEAD names no word of the sentence"
+        if head == word["id"]:
+            return word["line"], "HEAD is the word itself"
+        if word["deprel"] in ("", "_"):
+            return word["line"], "no DEPREL"
+    return None
+
+
+def _sentence(tokens: Sequence[Token], start: int = 0) -> tuple[Sentence, str]:
+    """A sentence without faults that begins so far into a text, and its characters with the space that follows it."""
+    words, text = [token for token in tokens if not token["number"][1]], ""
     spans: list[tuple[int, int]] = []
     for token in tokens:
-        first, kind, last = _number(token)
+        first, kind, last = token["number"]
         if kind == "." or first <= len(spans):
             continue  # an empty node, or a part of what was read already
-        form = token["form"]
+        form, begin = token["form"], start + len(text)
         parts = [word["form"] for word in words[first - 1 : last]]
-        starts = [*accumulate(map(len, parts), initial=len(text))]
-        apart = "".join(parts) == form
-        spans += pairwise(starts) if apart else [(len(text), len(text) + len(form))] * len(parts)
-        text += form + " " * ((token["misc"] or {}).get("SpaceAfter") != "No")
-    return Sentence(
-        text.rstrip(" "), tuple(_word(word, span) for word, span in zip(words, spans, strict=True))
+        apart = pairwise(accumulate(map(len, parts), initial=begin))
+        spans += apart if "".join(parts) == form else [(begin, begin + len(form))] * len(parts)
+        text += form if "SpaceAfter=No" in token["misc"].split("|") else f"{form} "
+    return tuple(
+        Word(
+            word["form"],
+            *span,
+            "PUNCT" if word["deprel"] == "punct" else word["upos"] or "_",
+            int(word["head"]) - 1 if word["head"].isdecimal() else -1,
+            word["deprel"] or "dep",
+        )
+        for word, span in zip(words, spans, strict=True)
     ), text
-
-
-def _word(token: Token, span: tuple[int, int]) -> Word:
-    return Word(
-        token["form"],
-        *span,
-        "PUNCT" if token["deprel"] == "punct" else token["upos"] or "_",
-        int(token["head"]) - 1 if token["head"].isdecimal() else -1,
-        token["deprel"] or "dep",
-    )
-
-
-def moved(sentence: Sentence, offset: int) -> Sentence:
-    """The sentence as it stands ``offset`` characters farther into a text."""
-    words = (
-        replace(word, start=word.start + offset, end=word.end + offset) for word in sentence.words
-    )
-    return Sentence(sentence.text, tuple(words)) if offset else sentence
 
 
 def load_annotator(annotation: str, tasks: Iterable[str] = EMBEDDED_TASKS) -> Annotator:
@@ -328,18 +297,18 @@ def load_annotator(annotation: str, tasks: Iterable[str] = EMBEDDED_TASKS) -> An
         bank = read(place)
         if why := bank.lacks_tags:
             raise ValueError(f"annotation={annotation!r}: {why}")
-        return _stored(f"CoNLL-U file {bank.name}", bank.texts, bank.faults_in_words())
+        return _stored(f"CoNLL-U file {bank.name}{bank.losses(bank.left_out)}", bank.texts)
     return _pipeline(place)
 
 
-def _stored(name: str, texts: dict[str, Annotated], faults: str = "") -> Annotator:
+def _stored(name: str, texts: dict[str, Annotated]) -> Annotator:
     """Annotation that is there already, by text; refuses other texts."""
 
     def annotate(wanted: Sequence[str]) -> list[Annotated]:
         for text in wanted:
             if text and text not in texts:
                 raise ValueError(
-                    f"{name} has no annotation of {text[:80]!r}{f' (of its sentences {faults})' if faults else ''};"
+                    f"{name} has no annotation of {text[:80]!r};"
                     " annotation='spacy:NAME' annotates any text, annotation='conllu:PATH' takes a file in which it stands, and"
                     " treebank='PATH' has notebook 8 measure dependencies on a file's own sentences"
                 )
@@ -354,11 +323,7 @@ def _pipeline(place: str) -> Annotator:
 
     try:
         nlp = spacy.load(place, exclude=["ner", "lemmatizer", "textcat"])
-    except OSError:
-        raise FileNotFoundError(
-            f"no spaCy pipeline {place!r} is installed, nor in such a folder; python -m spacy download {Path(place).name}"
-        ) from None
-    except (ImportError, ValueError) as error:  # a component or a language that is not installed
+    except (OSError, ImportError, ValueError) as error:  # it is none, or a part is not installed
         why = " ".join(str(error).split())
         raise ValueError(
             f"the spaCy pipeline {place!r} cannot be loaded here: {why[:300]}"
@@ -392,5 +357,5 @@ def _sentences(doc: Doc) -> list[Sentence]:
             end = token.idx + len(token.text)
             words.append(Word(token.text, token.idx, end, token.pos_, head, token.dep_))
         if words:
-            found.append(Sentence(span.text, tuple(words)))
+            found.append(tuple(words))
     return found

@@ -8,7 +8,7 @@ other word of the sentence to which it attends most.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,11 +17,11 @@ import torch
 import xarray as xr
 
 from .annotation import UPOS, Treebank, read, too_few_arcs
-from .attention import observe
+from .attention import attention_maps
 from .batches import Batch, batches_of
 from .common import head_name, listed, note
 from .stats import corrected_p
-from .words import LONGEST, NOUNS, TOO_LONG, AnnotatedInput, PlacedSentence, place_sentences
+from .words import LONGEST, NOUNS, PlacedSentence, Positions, place_sentences
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,116 +32,91 @@ RESAMPLES = 1000
 LEAST_EXAMPLES = 30  # sentences of a relation in either half
 FURTHEST = 10  # words; how far the fixed offsets reach
 # A rule points from a word at the nearest word of one part of speech, as Universal Dependencies has
-# them ("NOUN" with proper nouns), on one side or on either. Notebook 8 has more of them in its cells.
+# them ("NOUN" with proper nouns), on one side or on either.
 TAGS = tuple(tag for tag in UPOS if tag != "PROPN")
 NEAREST = tuple(f"{tag} {side}" for tag in TAGS for side in ("before", "after", "on either side"))
 
 
-# Where heads point.
+# Where heads and rules point.
 
 
-def found_arcs(
-    model: PreTrainedModel, batches: Sequence[Batch], inputs: Sequence[AnnotatedInput]
-) -> xr.Dataset:
-    """Does each head point along the arcs of the sentences?
-
-    Args:
-        model: encoder or classifier.
-        batches: the inputs.
-        inputs: the same with their words, in the order of the data.
-
-    Returns:
-        Of each arc its ``example``, whose sentences share a map, ``relation`` and ``offset``: head minus
-        dependent in words. ``by_head`` and ``by_rule`` say in each direction which attention heads find
-        it, and which of :data:`NEAREST`.
-    """
-    of_inputs = [
-        [
-            sentence
-            for sentence in annotated.sentences
-            if all(sentence.pieces) and len(set(sentence.written)) > 1 and sentence.arcs
-        ]
-        for annotated in inputs
-    ]
-
-    def right(maps: torch.Tensor, batch: Batch) -> Iterator[np.ndarray]:
-        for index, own in zip(batch.index, maps.cpu(), strict=True):
-            none = np.empty((len(ARC_DIRECTIONS), 0, len(own)), dtype=bool)
-            found = [_right(points_at(own, one), one.arcs) for one in of_inputs[index]]
-            yield np.concatenate([none, *found], axis=1)
-
-    # (layers, directions, arcs, heads)
-    by_head = np.concatenate(observe(model, batches, {"": right})[""], axis=2)
-    by_rule = [_right(nearest_words(one), one.arcs) for several in of_inputs for one in several]
-    arcs = [
-        (example, *arc)
-        for example, several in enumerate(of_inputs)
-        for one in several
-        for arc in one.arcs
-    ]
-    examples, dependents, heads, relations = zip(*arcs, strict=True)
-    values = {
-        "example": ("arc", list(examples)),
-        "relation": ("arc", list(relations)),
-        "offset": ("arc", np.subtract(heads, dependents)),
-        "by_head": (("direction", "arc", "layer", "head"), np.moveaxis(by_head, 0, 2)),
-        "by_rule": (("direction", "arc", "rule"), np.concatenate(by_rule, axis=1)),
-    }
-    return xr.Dataset(values, {"direction": list(ARC_DIRECTIONS), "rule": list(NEAREST)})
+def between_words(maps: torch.Tensor, words: Sequence[Positions]) -> torch.Tensor:
+    """Attention between words, (…, tokens, tokens) to (…, words, words): from a word the mean over its wordpieces, to a word the sum."""
+    member = maps.new_zeros(len(words), maps.shape[-1])
+    for word, pieces in enumerate(words):
+        member[word, list(pieces)] = 1
+    return member / member.sum(dim=1, keepdim=True) @ maps @ member.T
 
 
-def _right(points_at: np.ndarray, arcs: Sequence[tuple[int, int, str]]) -> np.ndarray:
-    """Which arcs are found, (directions, arcs, …), by the word at which each word points, (…, words)."""
-    dependents, heads = np.array([arc[:2] for arc in arcs]).T
-    to_heads = points_at[..., dependents] == heads
-    to_dependents = points_at[..., heads] == dependents
-    return np.moveaxis(np.stack([to_heads, to_dependents]), -1, 1)
+def word_maps(
+    model: PreTrainedModel, batches: Iterable[Batch], words: Sequence[Sequence[Positions]]
+) -> Iterator[tuple[int, torch.Tensor]]:
+    """Each example's number, and the attention between its words, (layers, heads, words, words); in the order of the batches."""
+    for batch in batches:
+        maps = torch.stack(attention_maps(model, batch), dim=1).float().cpu()
+        for index, own in zip(batch.index, maps, strict=True):
+            yield index, between_words(own, words[index])
 
 
-def points_at(maps: torch.Tensor, sentence: PlacedSentence) -> np.ndarray:
-    """The written word of a sentence, from 0, at which each head points from every one: to which it attends most, itself apart.
-
-    Args:
-        maps: of the input, shape (…, tokens, tokens).
-        sentence: with all of its wordpieces.
-
-    Returns:
-        Shape (…, written words).
-    """
-    first, last = sentence.span
-    own = slice(first, last + 1)
-    member = maps.new_zeros(max(sentence.written) + 1, last + 1 - first)
-    for word, pieces in zip(sentence.written, sentence.pieces, strict=True):
-        member[word, [at - first for at in pieces]] = 1  # (written words, wordpieces)
-    words = member / member.sum(dim=1, keepdim=True) @ maps[..., own, own] @ member.T
-    words.diagonal(dim1=-2, dim2=-1).fill_(-1)
-    return words.argmax(dim=-1).numpy()
+def points_at(maps: torch.Tensor) -> np.ndarray:
+    """The word, from 0, to which each word attends most, itself apart: (…, words, words) to (…, words)."""
+    itself = torch.eye(maps.shape[-1], dtype=torch.bool)
+    return maps.masked_fill(itself, -1).argmax(dim=-1).short().numpy()
 
 
 def nearest_words(sentence: PlacedSentence) -> np.ndarray:
     """The written word at which each of :data:`NEAREST` points from every one, -1 for none: shape (rules, written words)."""
-    numbers, written = np.arange(max(sentence.written) + 1), sentence.written
+    numbers = np.arange(len(sentence.written_pieces))
+    apart = numbers - numbers[:, None]  # from each word to each other
     points_at = []
     for tag in TAGS:
         of_tag = NOUNS if tag == "NOUN" else {tag}
-        both = zip(written, sentence.words, strict=True)
-        there = np.array(sorted({at for at, word in both if word.upos in of_tag}), dtype=int)
-        # With a place on either side that stands for none.
-        padded = np.concatenate([[-1], there, [-1]])
-        before = padded[np.searchsorted(there, numbers, "left")]
-        after = padded[np.searchsorted(there, numbers, "right") + 1]
-        is_nearer = (after >= 0) & ((before < 0) | (after - numbers < numbers - before))
-        points_at += [before, after, np.where(is_nearer, after, before)]
+        both = zip(sentence.written, sentence.words, strict=True)
+        there = np.isin(numbers, [at for at, word in both if word.upos in of_tag])
+        for side in (apart < 0, apart > 0, apart != 0):
+            distance = np.where(side & there, abs(apart), len(numbers))
+            nearest = distance.argmin(axis=1)  # the first of two that are as near
+            points_at.append(np.where(distance.min(axis=1) < len(numbers), nearest, -1))
     return np.stack(points_at)
 
 
+def found_arcs(sentences: Sequence[PlacedSentence], by_heads: Sequence[np.ndarray]) -> xr.Dataset:
+    """Which heads, and which rules, point along each arc of some sentences.
+
+    Args:
+        sentences: all of whose words are there.
+        by_heads: at which written word each head points from every one, shape (layers, heads, words).
+
+    Returns:
+        Of each arc its ``example``, the sentence's number, ``relation`` and ``offset``: head minus
+        dependent in words. ``by_head`` and ``by_rule`` say in each direction which attention heads
+        find it, and which of :data:`NEAREST`.
+    """
+
+    def found(pointers: Iterable[np.ndarray]) -> np.ndarray:
+        """Which arcs are found, (directions, …, arcs), by the word at which each word points, (…, words)."""
+        parts = []
+        for sentence, points_at in zip(sentences, pointers, strict=True):
+            ends = np.array([arc[:2] for arc in sentence.arcs], dtype=int)
+            dependents, heads = ends.reshape(-1, 2).T
+            both = points_at[..., dependents] == heads, points_at[..., heads] == dependents
+            parts.append(np.stack(both))
+        return np.concatenate(parts, axis=-1)
+
+    arcs = [(example, *arc) for example, one in enumerate(sentences) for arc in one.arcs]
+    examples, dependents, heads, relations = zip(*arcs, strict=True)
+    by_rules = map(nearest_words, sentences)
+    values = {
+        "example": ("arc", list(examples)),
+        "relation": ("arc", list(relations)),
+        "offset": ("arc", np.subtract(heads, dependents)),
+        "by_head": (("direction", "layer", "head", "arc"), found(by_heads)),
+        "by_rule": (("direction", "rule", "arc"), found(by_rules)),
+    }
+    return xr.Dataset(values, {"direction": list(ARC_DIRECTIONS), "rule": list(NEAREST)})
+
+
 # The best head against the best fixed distance, and against the nearest word of a kind.
-
-
-def best_offset(offsets: np.ndarray) -> int:
-    """The most frequent offset (nearest first among equals), of at most ten words either way."""
-    candidates = [sign * distance for distance in range(1, FURTHEST + 1) for sign in (-1, 1)]
-    return max(candidates, key=lambda offset: np.count_nonzero(offsets == offset))
 
 
 def choose_and_measure(arcs: xr.Dataset, seed: int) -> dict[str, object]:
@@ -163,47 +138,36 @@ def choose_and_measure(arcs: xr.Dataset, seed: int) -> dict[str, object]:
     drawn = np.random.default_rng(seed).permutation(len(examples))
     chooses = (drawn < len(examples) // 2)[of_arcs]  # True at arcs of the one half
     chosen_on, measured_on = arcs.isel(arc=chooses), arcs.isel(arc=~chooses)
-    _, groups = np.unique(measured_on.example, return_inverse=True)
     at = chosen_on.by_head.mean("arc").argmax(["layer", "head"])
     sign = 1 if direction == ARC_DIRECTIONS[0] else -1
-    offset = best_offset(sign * chosen_on.offset.values)
+    # The most frequent one, of several the nearest.
+    offsets = [way * distance for distance in range(1, FURTHEST + 1) for way in (-1, 1)]
+    counts = [np.count_nonzero(sign * chosen_on.offset == offset) for offset in offsets]
+    offset = offsets[np.argmax(counts)]
     rule = chosen_on.by_rule.mean("arc").argmax("rule").item()
-    hits = measured_on.by_head.values.astype(float)  # (arcs, layers, heads)
     rivals = {
-        "distance": sign * measured_on.offset.values == offset,
-        "rule": measured_on.by_rule.values[:, rule],
+        "distance": sign * measured_on.offset == offset,
+        "rule": measured_on.by_rule.isel(rule=rule),
     }
-    row: dict[str, object] = {"direction": direction, "arcs": len(groups)}
+    _, starts, sizes = np.unique(measured_on.example, return_index=True, return_counts=True)
+    again = np.random.default_rng(seed).integers(len(sizes), size=(RESAMPLES, len(sizes)))
+    hits = measured_on.by_head.astype(float)
+    row: dict[str, object] = {"direction": direction, "arcs": measured_on.sizes["arc"]}
     row["best head"] = head_name(at["layer"].item(), at["head"].item())
-    for title, right in {"head": measured_on.by_head.isel(at).values, **rivals}.items():
-        shares = _share_over_arcs(right.astype(float), groups, seed)
-        names = f"{title}: share of arcs", f"{title}: low", f"{title}: high"
-        row |= dict(zip(names, shares, strict=True))
+    for title, right in {"head": hits.isel(at), **rivals}.items():
+        of_examples = np.add.reduceat(right.values.astype(float), starts)
+        shares = of_examples[again].sum(axis=1) / sizes[again].sum(axis=1)
+        low, high = np.percentile(shares, [2.5, 97.5])
+        row[f"{title}: share of arcs"] = right.mean().item()
+        row |= {f"{title}: low": float(low), f"{title}: high": float(high)}
     p = {}
     for title, right in rivals.items():
-        ahead = sums_of_examples(hits - right[:, None, None], groups)
-        corrected = corrected_p(xr.DataArray(ahead, dims=["example", "layer", "head"]), seed=seed)
-        p[title] = corrected.isel(at).item()
+        ahead = (hits - right).transpose("arc", "layer", "head")
+        of_examples = np.add.reduceat(ahead.values, starts)
+        over = xr.DataArray(of_examples, dims=["example", "layer", "head"])
+        p[title] = corrected_p(over, seed=seed).isel(at).item()
     row |= {"best fixed distance": offset, "p": p["distance"]}
     return row | {"best rule": NEAREST[rule], "p, rule": p["rule"]}
-
-
-def sums_of_examples(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """Sums over the arcs of each example: (arcs, …) to (examples, …)."""
-    sums = np.zeros((groups.max() + 1, *values.shape[1:]))
-    np.add.at(sums, groups, values)
-    return sums
-
-
-def _share_over_arcs(
-    values: np.ndarray, groups: np.ndarray, seed: int
-) -> tuple[float, float, float]:
-    """Mean over arcs and its 95 % interval, the examples that they are grouped by resampled."""
-    sums, sizes = sums_of_examples(values, groups), np.bincount(groups)
-    drawn = np.random.default_rng(seed).integers(len(sizes), size=(RESAMPLES, len(sizes)))
-    resampled = sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
-    low, high = np.percentile(resampled, [2.5, 97.5])
-    return float(values.mean()), float(low), float(high)
 
 
 # Any encoder on any treebank.
@@ -250,27 +214,32 @@ def head_dependencies(
     import pandas as pd
 
     bank = read(treebank)
-    inputs, left_out = inputs_of(bank, tokenizer)
-    counts = Counter(label for one in inputs.values() for label in set(_labels(one)))
+    sentences, left_out = inputs_of(bank, tokenizer)
+    counts = Counter(
+        label for one in sentences.values() for label in {label for *_, label in one.arcs}
+    )
     most = sorted(counts, key=lambda label: (-counts[label], label))
     enough = [label for label in most if counts[label] >= 2 * LEAST_EXAMPLES]
     if not enough:
-        reason = f"no relation is in {2 * LEAST_EXAMPLES} of its sentences"
-        raise ValueError(_too_small(bank, left_out, reason))
+        raise ValueError(
+            f"{bank.name} is too small: no relation is in {2 * LEAST_EXAMPLES} of its sentences{bank.losses(left_out)}"
+        )
     relations = listed("relations", relations)
     if few := [label for label in relations if label not in enough]:
         raise ValueError(
             f"{few[0]!r} is in {counts[few[0]]} sentences of {bank.name}, and {2 * LEAST_EXAMPLES} are"
             f" wanted; choose of: {', '.join(enough)}"
         )
-    chosen = [label for label in enough if label in (relations or {*enough} - {"punct"})]
-    batches = batches_of(list(inputs), tokenizer, max_length=LONGEST)
-    arcs = found_arcs(model, batches, list(inputs.values()))
+    batches = batches_of(list(sentences), tokenizer, max_length=LONGEST)
+    words = [one.written_pieces for one in sentences.values()]
+    by_heads = {index: points_at(maps) for index, maps in word_maps(model, batches, words)}
+    arcs = found_arcs([*sentences.values()], [by_heads[at] for at in range(len(words))])
     rows = []
-    for name in chosen:
-        own = arcs.isel(arc=arcs.relation.values == name)
-        both = [choose_and_measure(own.sel(direction=one), seed) for one in ARC_DIRECTIONS]
-        rows += [{"relation": name} | row for row in both]
+    for name in enough:
+        if name in (relations or {*enough} - {"punct"}):
+            own = arcs.isel(arc=arcs.relation.values == name)
+            both = [choose_and_measure(own.sel(direction=one), seed) for one in ARC_DIRECTIONS]
+            rows += [{"relation": name} | row for row in both]
     table = pd.DataFrame(rows)
     table.attrs["left out"] = left_out
     if why := bank.lacks_tags:
@@ -282,8 +251,8 @@ def head_dependencies(
 
 def inputs_of(
     bank: Treebank, tokenizer: PreTrainedTokenizerBase, least: int = 0
-) -> tuple[dict[str, AnnotatedInput], dict[str, int]]:
-    """A treebank's sentences as inputs of a model, by their text, and what is left out.
+) -> tuple[dict[str, PlacedSentence], dict[str, int]]:
+    """A treebank's sentences among a model's wordpieces, by their text, and what is left out.
 
     Args:
         bank: from :func:`bertology_utils.annotation.read`.
@@ -291,36 +260,24 @@ def inputs_of(
         least: arcs that one of :data:`bertology_utils.annotation.RELATIONS` must have.
 
     Returns:
-        The inputs; and by reason, how many sentences or arcs are left out.
+        The sentences; and by reason, how many sentences or arcs are left out.
 
     Raises:
         ValueError: too few arcs are left.
     """
-    placed = place_sentences(bank.sentences, tokenizer)
-    left_out, inputs = Counter(bank.left_out), {}
-    for text, one in placed.items():
+    left_out, sentences = Counter(bank.left_out), {}
+    for text, one in place_sentences(bank.sentences, tokenizer).items():
         if one.unusable:
             left_out[one.unusable] += 1
-        else:
-            inputs[text] = one
-            heads = sum(word.head >= 0 for word, _ in one.words)
-            if inside := heads - len(_labels(one)):
-                left_out["arcs between words that share a wordpiece"] += inside
-    labels = (label for one in inputs.values() for label in _labels(one))
+            continue
+        (sentence,) = one.sentences
+        sentences[text] = sentence
+        inside = sum(word.head >= 0 for word in sentence.words) - len(sentence.arcs)
+        left_out["arcs between words that share a wordpiece"] += inside
+    labels = (label for one in sentences.values() for *_, label in one.arcs)
     if counted := too_few_arcs(labels, least):
-        reason = f"left are {counted} dependencies, and {least} of one of them are wanted"
-        raise ValueError(_too_small(bank, left_out, reason))
-    return inputs, dict(left_out)
-
-
-def _labels(annotated: AnnotatedInput) -> list[str]:
-    return [label for sentence in annotated.sentences for *_, label in sentence.arcs]
-
-
-def _too_small(bank: Treebank, left_out: Mapping[str, int], reason: str) -> str:
-    """The message about a treebank that leaves too little."""
-    total = len(bank.sentences) + len(bank.faults)
-    parts = [bank.faults_in_words(), reason]
-    if count := left_out.get(TOO_LONG):
-        parts.insert(0, f"of its {total} sentences {count} are {TOO_LONG}")
-    return f"{bank.name} is too small: {'; '.join(filter(None, parts))}"
+        raise ValueError(
+            f"{bank.name} is too small: left are {counted} dependencies, and {least} of one of them are wanted"
+            f"{bank.losses(+left_out)}"
+        )
+    return sentences, dict(+left_out)

@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 
 from .attention import Measure
 from .batches import Batch, laid_out, received
-from .words import LINGUISTIC, MARKS, AnnotatedInput, is_punctuation, mask, token_types
+from .words import LINGUISTIC, MARKS, AnnotatedInput, token_types
 
 # Of all attention, in this order: a token that is two of these counts as the first.
 DESTINATIONS = ("[CLS]", "[SEP]", "punctuation", "previous", "self", "next", "all else")
@@ -76,9 +76,9 @@ def match(inputs: Sequence[AnnotatedInput], seed: int) -> list[np.ndarray]:
     masks = []
     for annotated in inputs:
         places_of_words = [
-            at for word, pieces in annotated.words if not is_punctuation(word) for at in pieces
+            at for word, pieces in annotated.words if word.upos != "PUNCT" for at in pieces
         ]
-        words = mask(annotated.length, places_of_words)
+        words = np.isin(range(annotated.length), places_of_words)
         rarity = np.log10([counts[piece] for piece in annotated.ids])
         both = np.zeros((2 * len(LINGUISTIC), annotated.length), dtype=bool)
         for number, of_type in enumerate(token_types(annotated)[: len(LINGUISTIC)]):

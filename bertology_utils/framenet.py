@@ -10,18 +10,18 @@ from __future__ import annotations
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from lxml import etree
 
-from .common import track
+from .common import one_of, track
 from .settings import parse_source
 
 MINIATURE = Path(__file__).parent / "corpora" / "mini_framenet.zip"
-NLTK_PACKAGE = "framenet_v17"
+NLTK_PLACE = "corpora/framenet_v17"
 WANTED = ("luIndex.xml", "lu", "frame")
 NAMESPACE = "{http://framenet.icsi.berkeley.edu}"
 Place = Path | zipfile.Path
@@ -33,11 +33,18 @@ _TOKEN = re.compile(r"\S+")
 
 
 class Span(NamedTuple):
-    """A labelled stretch of a sentence: characters ``start`` to ``end``, ``end`` excluded."""
+    """A labelled stretch of a sentence.
+
+    Attributes:
+        name: the label.
+        start, end: its characters, ``end`` excluded.
+        function: a frame element's grammatical function ("Ext" for a subject, "Obj", "Dep", …); "" for none.
+    """
 
     name: str
     start: int
     end: int
+    function: str = ""
 
 
 class Exemplar(NamedTuple):
@@ -50,8 +57,6 @@ class Exemplar(NamedTuple):
         target: where the predicate stands; several spans if it is broken.
         elements: the expressed frame elements of the first rank, by position.
         core: names of the frame's elements whose ``coreType`` is "Core".
-        functions: each element's grammatical function ("Ext" for a subject, "Obj", "Dep", …); ""
-            where none is given.
     """
 
     unit: str
@@ -60,7 +65,6 @@ class Exemplar(NamedTuple):
     target: tuple[Span, ...]
     elements: tuple[Span, ...]
     core: tuple[str, ...]
-    functions: tuple[str, ...] = ()
 
     @property
     def part_of_speech(self) -> str:
@@ -127,17 +131,16 @@ def find_root(folder: Place) -> Place:
 def from_nltk() -> Path:
     """NLTK's release, downloaded by NLTK if it is not there; raises as :func:`load_release`."""
     nltk = check_nltk()
-    for _ in range(2):
-        try:
-            place = nltk.data.find(f"corpora/{NLTK_PACKAGE}")
-        except LookupError:
-            nltk.download(NLTK_PACKAGE, quiet=True)
-            continue
-        # NLTK may leave a package packed, and then names a place inside the zip.
-        return Path(place.zipfile.filename if hasattr(place, "zipfile") else str(place))
-    raise ConnectionError(
-        f"NLTK cannot download {NLTK_PACKAGE}; name a release: framenet='folder:PATH' or 'zip:PATH'"
-    )
+    try:
+        place = nltk.data.find(NLTK_PLACE)
+    except LookupError:
+        if not nltk.download(Path(NLTK_PLACE).name, quiet=True):
+            raise ConnectionError(
+                "NLTK cannot download FrameNet; name a release: framenet='folder:PATH' or 'zip:PATH'"
+            ) from None
+        place = nltk.data.find(NLTK_PLACE)
+    # NLTK may leave a package packed, and then names a place inside the zip.
+    return Path(place.zipfile.filename if hasattr(place, "zipfile") else str(place))
 
 
 def check_nltk() -> Any:
@@ -222,31 +225,34 @@ def read_unit(path: Place) -> tuple[str, list[Exemplar], list[str]]:
                 continue  # parts of speech only, or a construction
             layers = annotation.iterfind(NAMESPACE + "layer")
             # Rank 2 and 3 annotate the same words a second time.
-            first = {one.get("name"): one for one in layers if one.get("rank", "1") == "1"}
+            labels = {
+                one.get("name"): [*one.iterfind(NAMESPACE + "label")]
+                for one in layers
+                if one.get("rank", "1") == "1"
+            }
+            functions = {
+                (one.get("start"), one.get("end")): one.get("name") for one in labels.get("GF", ())
+            }
             try:
-                target, elements = (_spans(first.get(name), text) for name in ("Target", "FE"))
+                target, elements = (
+                    _spans(labels.get(name, ()), text, functions) for name in ("Target", "FE")
+                )
                 if not target:
                     raise ValueError("the target is not marked")
             except ValueError as error:
                 where = f"sentence {sentence.get('ID')}, annotation {annotation.get('ID')}"
                 problems.append(f"{path.name}: {where}: {error}")
                 continue
-            functions = _functions(first.get("GF"), elements)
-            exemplars.append(Exemplar(unit, frame, text, target, elements, core, functions))
+            exemplars.append(Exemplar(unit, frame, text, target, elements, core))
     return root.attrib["ID"], exemplars, problems
 
 
-def _functions(layer: Any, elements: Sequence[Span]) -> tuple[str, ...]:
-    """What the layer of grammatical functions calls each element; the two have the same places."""
-    labels = () if layer is None else layer.iterfind(NAMESPACE + "label")
-    by_place = {(label.get("start"), label.get("end")): label.get("name") for label in labels}
-    return tuple(by_place.get((str(span.start), str(span.end - 1)), "") for span in elements)
-
-
-def _spans(layer: Any, text: str) -> tuple[Span, ...]:
-    """The expressed labels of a layer; those without a place are null instantiations."""
+def _spans(
+    labels: Iterable[Any], text: str, functions: Mapping[tuple[str, str], str]
+) -> tuple[Span, ...]:
+    """The expressed labels of a layer, with their functions by place; those without a place are null instantiations."""
     spans = []
-    for label in () if layer is None else layer.iterfind(NAMESPACE + "label"):
+    for label in labels:
         name, first, last = label.get("name"), label.get("start"), label.get("end")
         if first is None:
             continue
@@ -259,7 +265,7 @@ def _spans(layer: Any, text: str) -> tuple[Span, ...]:
             )
         if not text[start:end].strip():
             raise ValueError(f"{name} spans nothing but spaces, characters {first} to {last}")
-        spans.append(Span(name, start, end))
+        spans.append(Span(name, start, end, functions.get((first, last), "")))
     return tuple(sorted(spans, key=lambda span: (span.start, span.end, span.name)))
 
 
@@ -273,34 +279,7 @@ def read_core_sets(path: Place) -> tuple[str, tuple[str, ...]]:
 # Links between a predicate and its core frame elements
 
 
-@dataclass(frozen=True)
-class Rules:
-    """Which sentences and links are kept; tokens are what stands between spaces, punctuation included.
-
-    The defaults are a reading of the paper's text, which speaks of sentences ("we exclude sentences
-    where ..."), of links ("the linked objects are less than two tokens apart") and does not say what
-    becomes of a sentence with one link of either kind: here it keeps the other link.
-
-    Attributes:
-        nearest: fewest tokens from the predicate to an element; 1 for neighbours.
-        core_sets: an element is core because the frame declares it in a core set, not by its
-            ``coreType``.
-        every_element: an element beyond a limit, core or not, costs the whole sentence; else a core
-            element costs its own link.
-        unbroken: predicates of several spans are left out.
-        first_occurrence: a word's position is that of the first equal word of the sentence, as when
-            it is searched for as a string.
-    """
-
-    nearest: int = 2
-    core_sets: bool = False
-    every_element: bool = False
-    unbroken: bool = False
-    first_occurrence: bool = False
-
-
-PAPER, OFFICIAL = Rules(), Rules(3, True, True, True, True)
-RULES = {"paper": PAPER, "official": OFFICIAL}
+RULES = PAPER, OFFICIAL = "paper", "official"
 
 
 @dataclass(frozen=True)
@@ -318,28 +297,37 @@ class FrameSentence:
     elements: tuple[tuple[Span, ...], ...]
 
 
-def extract(release: Release, rules: Rules) -> list[FrameSentence]:
-    """The sentences that the rules keep, in the release's order, each with the links that they keep."""
-    linked = (_linked(exemplar, rules, release.core_sets) for exemplar in release.exemplars)
+def extract(release: Release, rules: str) -> list[FrameSentence]:
+    """The sentences that rules keep, in the release's order, each with the links that they keep.
+
+    The paper's text ("paper") speaks of sentences ("we exclude sentences where ...") and of links
+    ("the linked objects are less than two tokens apart"), and does not say what becomes of a sentence
+    with one link of either kind: here it keeps the other link. In the published code ("official")
+    three tokens must lie between, not two; an element is core because the frame declares it in a
+    core set, not by its ``coreType``; an element beyond a limit, core or not, costs the whole
+    sentence; predicates of several spans are left out; and a word's position is that of the first
+    equal word of the sentence, as when it is searched for as a string. Tokens are what stands between
+    spaces, punctuation included.
+    """
+    official = one_of("rules", rules, RULES) == OFFICIAL
+    linked = (_linked(exemplar, official, release.core_sets) for exemplar in release.exemplars)
     return [sentence for sentence in linked if sentence]
 
 
 def _linked(
-    exemplar: Exemplar, rules: Rules, core_sets: dict[str, tuple[str, ...]]
+    exemplar: Exemplar, official: bool, core_sets: dict[str, tuple[str, ...]]
 ) -> FrameSentence | None:
-    text = exemplar.text
+    text, nearest = exemplar.text, 3 if official else 2
     if len(text.split()) > SENTENCE_TOKENS:  # first: of 150,000 sentences one in seven stays
         return None
-    core = core_sets.get(exemplar.frame, ()) if rules.core_sets else exemplar.core
+    core = core_sets.get(exemplar.frame, ()) if official else exemplar.core
     links = [span for span in exemplar.elements if span.name in core]
-    if not links or (rules.unbroken and len(exemplar.target) > 1):
+    if not links or (official and len(exemplar.target) > 1):
         return None
     tokens = [match.span() for match in _TOKEN.finditer(text)]
     words = [text[start:end] for start, end in tokens]
     # Of each token its own position, or that of the first token equal to it.
-    position = (
-        [words.index(word) for word in words] if rules.first_occurrence else range(len(words))
-    )
+    position = [words.index(word) for word in words] if official else range(len(words))
     at = {
         span: [
             position[index]
@@ -351,20 +339,20 @@ def _linked(
     predicate = sorted({index for span in exemplar.target for index in at[span]})
 
     def fits(span: Span) -> bool:
-        is_far = min(abs(a - b) for a in at[span] for b in predicate) >= rules.nearest
+        is_far = min(abs(a - b) for a in at[span] for b in predicate) >= nearest
         return len(at[span]) <= ELEMENT_TOKENS and is_far
 
     links = [span for span in links if fits(span)]
-    if not links or (rules.every_element and not all(map(fits, exemplar.elements))):
+    if not links or (official and not all(map(fits, exemplar.elements))):
         return None
-    if not rules.first_occurrence:
+    if not official:
         return FrameSentence(exemplar, exemplar.target, tuple((span,) for span in links))
 
-    def spans(name: str, indices: Sequence[int]) -> tuple[Span, ...]:
-        return tuple(Span(name, *tokens[index]) for index in indices)
+    def found(span: Span, indices: Sequence[int]) -> tuple[Span, ...]:
+        return tuple(Span(span.name, *tokens[index], span.function) for index in indices)
 
-    elements = tuple(spans(span.name, at[span]) for span in links)
-    return FrameSentence(exemplar, spans("Target", predicate), elements)
+    elements = tuple(found(span, at[span]) for span in links)
+    return FrameSentence(exemplar, found(exemplar.target[0], predicate), elements)
 
 
 def grammar(sentence: FrameSentence) -> str:
@@ -373,9 +361,5 @@ def grammar(sentence: FrameSentence) -> str:
     By FrameNet's own annotation. Other are possessors and modified nouns, for instance, and all
     elements of a release without grammatical functions, as the miniature is.
     """
-    exemplar = sentence.exemplar
-    function = {
-        span.name: name for span, name in zip(exemplar.elements, exemplar.functions, strict=True)
-    }
-    own = {FUNCTIONS.get(function[spans[0].name], "other") for spans in sentence.elements}
+    own = {FUNCTIONS.get(spans[0].function, "other") for spans in sentence.elements}
     return own.pop() if len(own) == 1 else "several"

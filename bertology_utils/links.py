@@ -7,9 +7,10 @@ in other inputs, and with rivals.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from functools import partial
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,18 +19,9 @@ import torch
 from .attention import Measure, observe
 from .batches import Batch, encode, received
 from .framenet import FrameSentence, Span
-from .words import (
-    NOUNS,
-    PRONOUNS,
-    SUBJECTS,
-    AnnotatedInput,
-    PlacedSentence,
-    is_punctuation,
-    wordpieces,
-)
+from .words import NOUNS, SUBJECTS, AnnotatedInput, PlacedSentence, wordpieces
 
 if TYPE_CHECKING:
-    from datasets import Dataset
     from transformers import PreTrainedModel
 
 BORROWED = 8  # places from other inputs, for each link at most
@@ -38,7 +30,7 @@ Cells = np.ndarray  # rows (attending) and columns (attended to) of a map's cell
 PREDICATES = {"VERB", "AUX"}
 LINK_TYPES = ("verb → subject", "subject → verb", "noun → pronoun", "pronoun → noun")
 # Who attends: the predicate, as the paper's text says, or the element, as its code has it.
-DIRECTIONS = FORWARD, BACK = "predicate to element", "element to predicate"
+DIRECTIONS = ("predicate to element", "element to predicate")
 # What a weight is beyond: nothing; its place; its place, and what its words give and receive anyway.
 BEYOND = ("nothing", "place", "place and words")
 
@@ -53,27 +45,54 @@ def as_set(cells: Cells) -> set[tuple[int, int]]:
     return set(zip(*cells.tolist(), strict=True))
 
 
-def strongest_cells(sets: Sequence[Sequence[Cells]], centred: bool = False) -> Measure:
-    """Measure: the largest weight in each of an input's sets of cells, for every head; of each example (sets, heads).
+def strongest_cells(
+    sets: Sequence[Sequence[Cells]],
+    anyway: Callable[[torch.Tensor, Batch], torch.Tensor] | None = None,
+) -> Measure:
+    """Measure: the largest weight in each of an input's sets of cells, for every head.
+
+    Per example shape (layers, sets, heads).
 
     Args:
         sets: per example of the data, its sets of cells; none is empty.
-        centred: subtract from every weight what the token gets from the average token, so that a
-            head's preference for certain words, whoever attends, does not count.
+        anyway: of maps and their batch what is subtracted from every weight, such as
+            :func:`popularity`; by default nothing.
     """
     cells = [np.hstack([np.empty((2, 0), dtype=int), *several]) for several in sets]
     sizes = [[0, *(one.shape[1] for one in several)] for several in sets]
     starts = [np.cumsum(several)[:-1] for several in sizes]
 
     def measure(maps: torch.Tensor, batch: Batch) -> Iterator[np.ndarray]:
-        if centred:
-            maps = maps - received(maps, batch)[:, :, None]
+        if anyway:
+            maps = maps - anyway(maps, batch)
         for index, own in zip(batch.index, maps.cpu().numpy(), strict=True):
             rows, columns = cells[index]
             weights = own[:, rows, columns]  # (heads, cells)
             yield np.maximum.reduceat(weights, starts[index], axis=1).T
 
     return measure
+
+
+def popularity(maps: torch.Tensor, batch: Batch) -> torch.Tensor:
+    """What each token gets from the average token, whoever attends; shape (examples, heads, 1, tokens)."""
+    return received(maps, batch)[:, :, None]
+
+
+def words_anyway(maps: torch.Tensor, batch: Batch, words: Sequence[range]) -> torch.Tensor:
+    """What two words give and receive anyway: the means of row and column minus that of all, over words alone; as the maps.
+
+    Args:
+        maps: shape (examples, heads, tokens, tokens).
+        batch: the inputs.
+        words: per example of the data the positions of its words, without special tokens.
+    """
+    share = torch.zeros(batch.mask.shape, dtype=maps.dtype, device=maps.device)
+    for row, index in enumerate(batch.index):
+        share[row, list(words[index])] = 1 / len(words[index])
+    given = torch.einsum("ehij,ej->ehi", maps, share)
+    gets = torch.einsum("ehij,ei->ehj", maps, share)
+    mean = torch.einsum("ehi,ei->eh", given, share)
+    return given[..., None] + gets[:, :, None] - mean[..., None, None]
 
 
 # The links of an input.
@@ -84,12 +103,14 @@ class TokenLink:
     """A pair of words, the first attending to the second.
 
     Attributes:
+        kind: its type's place among :data:`LINK_TYPES`.
         cells: the map's cells that belong to the pair.
         sentence: its number in the input from 0, its first position, and its wordpieces.
         places: cells in which other inputs have such links; see :func:`borrow`.
         rivals: cells from the first word to each of its rivals; see :func:`find_links`.
     """
 
+    kind: int
     cells: Cells
     sentence: tuple[int, int, int]
     places: tuple[Cells, ...] = ()
@@ -106,11 +127,8 @@ class TokenLink:
         return bool(self.cells[1].mean() > self.cells[0].mean())
 
 
-InputLinks = Mapping[str, Sequence[TokenLink]]  # the links of one input, by type
-
-
-def find_links(annotated: AnnotatedInput) -> dict[str, list[TokenLink]]:
-    """The links of an input, by type, each with its rivals; a pronoun is linked with every noun of its sentence.
+def find_links(annotated: AnnotatedInput) -> list[TokenLink]:
+    """The links of an input, each with its rivals; a pronoun is linked with every noun of its sentence.
 
     A link's *rivals* are the words between its two that have the second word's part of speech
     (proper nouns are nouns) and no such link with the first: in "the dog that chased the cat
@@ -121,36 +139,36 @@ def find_links(annotated: AnnotatedInput) -> dict[str, list[TokenLink]]:
     by number.
 
     Returns:
-        A list for each of :data:`LINK_TYPES`; words that the length limit took away are in none.
+        One type after the other; words that the length limit took away are in none.
     """
-    links: dict[str, list[TokenLink]] = {name: [] for name in LINK_TYPES}
+    links = []
     for number, sentence in enumerate(annotated.sentences):
-        first, last = sentence.span
-        pieces, written, place = (
-            sentence.pieces,
-            sentence.written,
-            (number, first, last - first + 1),
-        )
-        for name, pairs in _pairs(sentence).items():
-            links[name] += [
-                TokenLink(
-                    cells_between(pieces[a], pieces[b]),
-                    place,
-                    rivals=_rivals(sentence, a, b, pairs),
-                )
-                for a, b in pairs
-                if written[a] != written[b]
-            ]
-    return links
+        pieces, written = sentence.pieces, sentence.written
+        there = [at for own in pieces for at in own]
+        tags = ["NOUN" if word.upos in NOUNS else word.upos for word in sentence.words]
+        for kind, pairs in enumerate(_pairs(sentence)):
+            for a, b in pairs:
+                if written[a] == written[b]:
+                    continue
+                rivals = [
+                    at
+                    for at in range(min(a, b) + 1, max(a, b))
+                    if pieces[at] and tags[at] == tags[b] and (a, at) not in pairs
+                    if written[at] not in (written[a], written[b])
+                ]
+                cells, *others = (cells_between(pieces[a], pieces[at]) for at in (b, *rivals))
+                place = number, min(there), max(there) - min(there) + 1
+                links.append(TokenLink(kind, cells, place, rivals=tuple(others)))
+    return sorted(links, key=lambda link: link.kind)
 
 
-def _pairs(sentence: PlacedSentence) -> dict[str, list[tuple[int, int]]]:
-    """Pairs of words by type of link, as indices of the sentence's words."""
+def _pairs(sentence: PlacedSentence) -> list[list[tuple[int, int]]]:
+    """Pairs of words for each of :data:`LINK_TYPES`, as indices of the sentence's words."""
     # A parser can call a punctuation mark a subject, and a limit on length can take a word away.
     words = {
         at: word
         for at, word in enumerate(sentence.words)
-        if sentence.pieces[at] and not is_punctuation(word)
+        if sentence.pieces[at] and word.upos != "PUNCT"
     }
     nouns = [at for at, word in words.items() if word.upos in NOUNS]
     subjects = [
@@ -158,25 +176,11 @@ def _pairs(sentence: PlacedSentence) -> dict[str, list[tuple[int, int]]]:
         for at, word in words.items()
         if word.deprel in SUBJECTS and word.head in words and words[word.head].upos in PREDICATES
     ]
-    pronouns = [(noun, at) for at, word in words.items() if word.upos in PRONOUNS for noun in nouns]
-    both = [way for one in (subjects, pronouns) for way in (one, [(b, a) for a, b in one])]
-    return dict(zip(LINK_TYPES, both, strict=True))
+    pronouns = [(noun, at) for at, word in words.items() if word.upos == "PRON" for noun in nouns]
+    return [way for one in (subjects, pronouns) for way in (one, [(b, a) for a, b in one])]
 
 
-def _rivals(
-    sentence: PlacedSentence, a: int, b: int, pairs: Sequence[tuple[int, int]]
-) -> tuple[Cells, ...]:
-    kinds = ["NOUN" if word.upos in NOUNS else word.upos for word in sentence.words]
-    pieces, written = sentence.pieces, sentence.written
-    return tuple(
-        cells_between(pieces[a], pieces[at])
-        for at in range(min(a, b) + 1, max(a, b))
-        if pieces[at] and kinds[at] == kinds[b] and (a, at) not in pairs
-        if written[at] not in (written[a], written[b])
-    )
-
-
-def borrow(inputs: Sequence[InputLinks], seed: int) -> list[dict[str, list[TokenLink]]]:
+def borrow(inputs: Sequence[Sequence[TokenLink]], seed: int) -> list[list[TokenLink]]:
     """The same links with places to compare them with, borrowed from other inputs as §4.2's control does.
 
     A place is where a link of the same type is in a sentence of the same length that is the same
@@ -190,84 +194,75 @@ def borrow(inputs: Sequence[InputLinks], seed: int) -> list[dict[str, list[Token
     """
     rng = np.random.default_rng(seed)
     # Relative to their sentence's start, by type, sentence and length.
-    groups = defaultdict[tuple[str, int, int], list[Cells]](list)
-    for by_type in inputs:
-        for name, links in by_type.items():
-            for link in links:
-                number, start, length = link.sentence
-                groups[name, number, length].append(link.cells - start)
+    groups = defaultdict[tuple[int, int, int], list[Cells]](list)
+    for link in chain(*inputs):
+        number, start, length = link.sentence
+        groups[link.kind, number, length].append(link.cells - start)
 
-    def with_places(name: str, links: Sequence[TokenLink]) -> list[TokenLink]:
-        own, compared = {cell for link in links for cell in as_set(link.cells)}, []
+    def with_places(links: Sequence[TokenLink]) -> Iterator[TokenLink]:
+        own = defaultdict[int, set[tuple[int, int]]](set)
+        for link in links:
+            own[link.kind] |= as_set(link.cells)
         for link in links:
             number, start, length = link.sentence
-            known = groups[name, number, length]
+            known = groups[link.kind, number, length]
             drawn = (known[at] + start for at in rng.permutation(len(known)))
-            free = (cells for cells in drawn if own.isdisjoint(as_set(cells)))
-            compared.append(replace(link, places=tuple(islice(free, BORROWED))))
-        return compared
+            free = (cells for cells in drawn if own[link.kind].isdisjoint(as_set(cells)))
+            yield replace(link, places=tuple(islice(free, BORROWED)))
 
-    return [
-        {name: with_places(name, links) for name, links in by_type.items()} for by_type in inputs
-    ]
+    return [[*with_places(links)] for links in inputs]
 
 
-def link_counts(inputs: Sequence[InputLinks], what: str = "") -> np.ndarray:
+def link_counts(inputs: Sequence[Sequence[TokenLink]], what: str = "") -> np.ndarray:
     """How many links there are, or how many have ``what``, an attribute of theirs; shape (types, examples)."""
-    return np.array(
-        [
-            [sum(not what or bool(getattr(link, what)) for link in one[name]) for one in inputs]
-            for name in LINK_TYPES
-        ]
-    )
+    counts = np.zeros((len(LINK_TYPES), len(inputs)), dtype=int)
+    for example, links in enumerate(inputs):
+        for link in links:
+            counts[link.kind, example] += not what or bool(getattr(link, what))
+    return counts
 
 
 # What every head gives them.
 
 
-def link_cells(links: Sequence[InputLinks]) -> list[list[Cells]]:
-    """The cells of every link of an input, of its places and of its rivals, as sets for :func:`strongest_cells`."""
+def link_cells(inputs: Sequence[Sequence[TokenLink]]) -> list[list[Cells]]:
+    """Per example the cells of every link, of its places and of its rivals, for :func:`strongest_cells`."""
     return [
-        [
-            cells
-            for name in LINK_TYPES
-            for link in by_type[name]
-            for cells in (link.cells, *link.places, *link.rivals)
-        ]
-        for by_type in links
+        [cells for link in links for cells in (link.cells, *link.places, *link.rivals)]
+        for links in inputs
     ]
 
 
 def means_over_links(
-    links: Sequence[InputLinks], strongest: Sequence[np.ndarray]
+    inputs: Sequence[Sequence[TokenLink]], strongest: Sequence[np.ndarray]
 ) -> dict[str, np.ndarray]:
-    """The weight along every link, and how much more that is than at other places: means over an input's links.
+    """The weight along every link, and how much more that is than at other places.
 
     Args:
-        links: per example of the data, from :func:`borrow`.
-        strongest: the largest weights of their cells, see :func:`link_cells`; (layers, sets, heads).
+        inputs: per example of the data its links, from :func:`borrow`.
+        strongest: per example the largest weight in each of :func:`link_cells`, shape (layers,
+            sets, heads).
 
     Returns:
-        By what it is above, shape (examples, types, layers, heads); NaN where there are none to compare.
-        Above "nothing": the largest weight among a link's cells; above "places": the same minus its
-        mean over other inputs' places; above "rivals": the same minus its mean over the link's rivals.
+        By what it is above, shape (examples, types, layers, heads): means over links, NaN where there
+        are none to compare. Above "nothing": the largest weight among a link's cells; above "places":
+        the same minus its mean over other inputs' places; above "rivals": the same minus its mean
+        over the link's rivals.
     """
-    weights = [one.swapaxes(0, 1) for one in strongest]  # (sets, layers, heads)
-    shape = 3, len(weights), len(LINK_TYPES), *weights[0].shape[1:]
-    values = np.full(shape, np.nan, dtype=np.float32)
-    for example, (by_type, one) in enumerate(zip(links, weights, strict=True)):
-        rows = iter(one.astype(float))  # one set after the other
-        for kind, name in enumerate(LINK_TYPES):
-            above: tuple[list[np.ndarray], ...] = [], [], []
-            for link in by_type[name]:
-                own = next(rows)
-                above[0].append(own)
-                for several, cells in ((above[1], link.places), (above[2], link.rivals)):
-                    if cells:
-                        several.append(own - np.mean([*islice(rows, len(cells))], axis=0))
-            for part, several in enumerate(above):
-                if several:
-                    values[part, example, kind] = np.mean(several, axis=0)
+    layers, _, heads = strongest[0].shape
+    values = np.full((3, len(inputs), len(LINK_TYPES), layers, heads), np.nan, dtype=np.float32)
+    for example, (links, weights) in enumerate(zip(inputs, strongest, strict=True)):
+        rows = iter(weights.swapaxes(0, 1).astype(float))  # one set after the other
+        above = defaultdict[tuple[int, int], list[np.ndarray]](list)
+        for link in links:
+            own = next(rows)
+            above[0, link.kind].append(own)
+            for part, cells in enumerate((link.places, link.rivals), start=1):
+                if cells:
+                    others = [*islice(rows, len(cells))]
+                    above[part, link.kind].append(own - np.mean(others, axis=0))
+        for (part, kind), several in above.items():
+            values[part, example, kind] = np.mean(several, axis=0)
     return dict(zip(("nothing", "places", "rivals"), values, strict=True))
 
 
@@ -292,26 +287,22 @@ class FramePlaces:
     length: int
     words: range
 
-    def pairs(self, direction: str, pairing: str = "product") -> Cells:
-        """The map's cells that belong to the links.
+    def cells(self, pairing: str = "product") -> Cells:
+        """The map's cells from the predicate to its elements.
 
         Args:
-            direction: one of :data:`DIRECTIONS`.
             pairing: "product" pairs every wordpiece of the predicate with every one of an element;
                 "zip" the first with the first and so on, as the published code does.
         """
         if pairing == "zip":
             pairs = [zip(self.predicate, element, strict=False) for element in self.elements]
-            cells = [np.array([*several]).T for several in pairs]
-        else:
-            cells = [cells_between(self.predicate, element) for element in self.elements]
-        predicate_first = np.hstack(cells)
-        return predicate_first if direction == FORWARD else predicate_first[::-1]
+            return np.hstack([np.array([*several]).T for several in pairs])
+        return np.hstack([cells_between(self.predicate, element) for element in self.elements])
 
 
 def place_frames(
     sentences: Sequence[FrameSentence], tokenizer: Any, max_length: int = 128
-) -> tuple[list[FramePlaces], Dataset]:
+) -> tuple[list[FramePlaces], dict[str, list[Any]]]:
     """Sentences with the wordpieces of their links, and the model's inputs.
 
     Args:
@@ -323,8 +314,6 @@ def place_frames(
         The placed sentences, and the model's inputs in the same order. Sentences are left out whose
         predicate, or an element of which, has no wordpiece within ``max_length``.
     """
-    from datasets import Dataset
-
     texts = [sentence.exemplar.text for sentence in sentences]
     inputs = encode(tokenizer, texts, max_length=max_length, return_offsets_mapping=True)
     all_offsets = inputs.pop("offset_mapping")
@@ -343,7 +332,7 @@ def place_frames(
             words = range(pieces[0], pieces[-1] + 1)
             placed.append(FramePlaces(sentence, predicate, elements, len(owners), words))
             rows.append(row)
-    return placed, Dataset.from_dict(dict(inputs)).select(rows)
+    return placed, {name: [every[row] for row in rows] for name, every in inputs.items()}
 
 
 def partners(placed: Sequence[FramePlaces], seed: int) -> list[list[int]]:
@@ -355,7 +344,7 @@ def partners(placed: Sequence[FramePlaces], seed: int) -> list[list[int]]:
     Returns:
         Positions in ``placed``.
     """
-    rng, cells = np.random.default_rng(seed), [as_set(one.pairs(FORWARD)) for one in placed]
+    rng, cells = np.random.default_rng(seed), [as_set(one.cells()) for one in placed]
     others: list[list[int]] = [[] for _ in placed]
     by_length = defaultdict[int, list[int]](list)
     for at, sentence in enumerate(placed):
@@ -378,31 +367,6 @@ def partners(placed: Sequence[FramePlaces], seed: int) -> list[list[int]]:
     return others
 
 
-def beyond_words(sets: Sequence[Sequence[Cells]], words: Sequence[range]) -> Measure:
-    """Measure: the largest weight in each set of cells, beyond what the two words give and receive anyway; see :func:`strongest_cells`.
-
-    From every weight the mean of its row and that of its column are subtracted, and the mean of all
-    is added; the means are over words, without special tokens.
-
-    Args:
-        sets: see :func:`strongest_cells`.
-        words: per example the positions of its words.
-    """
-    strongest = strongest_cells(sets)
-
-    def measure(maps: torch.Tensor, batch: Batch) -> Iterable[np.ndarray]:
-        share = torch.zeros(batch.mask.shape, dtype=maps.dtype, device=maps.device)
-        for row, index in enumerate(batch.index):
-            share[row, list(words[index])] = 1 / len(words[index])
-        given = torch.einsum("ehij,ej->ehi", maps, share)
-        received = torch.einsum("ehij,ei->ehj", maps, share)
-        mean = torch.einsum("ehi,ei->eh", given, share)
-        anyway = given[..., None] + received[:, :, None] - mean[..., None, None]
-        return strongest(maps - anyway, batch)
-
-    return measure
-
-
 def link_weights(
     model: PreTrainedModel,
     placed: Sequence[FramePlaces],
@@ -413,25 +377,25 @@ def link_weights(
     """The largest weight along each sentence's links in every head, and how much larger it is than elsewhere.
 
     Beyond nothing, as in the paper; beyond the mean of what it is at the same place in the sentence's
-    :func:`partners`; and the same after :func:`beyond_words`.
+    :func:`partners`; and the same of weights beyond :func:`words_anyway`.
 
     Args:
         model: an encoder.
         placed: from :func:`place_frames`.
         batches: model inputs of the same sentences.
-        pairing: see :meth:`FramePlaces.pairs`.
+        pairing: see :meth:`FramePlaces.cells`.
         seed: of the draw of partners.
 
     Returns:
         Shape (directions, :data:`BEYOND`, sentences, layers, heads); NaN where a sentence has no
         partner.
     """
-    others, measures = partners(placed, seed), {}
-    for direction in DIRECTIONS:
-        cells = [one.pairs(direction, pairing) for one in placed]
-        sets = [[cells[at] for at in (own, *others[own])] for own in range(len(placed))]
+    others, cells, measures = partners(placed, seed), [one.cells(pairing) for one in placed], {}
+    anyway = partial(words_anyway, words=[one.words for one in placed])
+    for direction, step in zip(DIRECTIONS, (1, -1), strict=True):
+        sets = [[cells[at][::step] for at in (own, *others[own])] for own in range(len(placed))]
         measures[direction] = strongest_cells(sets)
-        measures[f"{direction}, words"] = beyond_words(sets, [one.words for one in placed])
+        measures[f"{direction}, words"] = strongest_cells(sets, anyway)
     seen = observe(model, batches, measures)  # of each sentence at its own place, then at others'
 
     def beyond_place(values: Sequence[np.ndarray]) -> list[np.ndarray]:

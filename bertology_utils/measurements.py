@@ -13,9 +13,11 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import torch
 import xarray as xr
 from scipy.special import log_softmax, softmax
@@ -25,11 +27,11 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from . import sinks
+from . import sinks, trees
 from .attention import ATTENTIONS, Measure, attention_maps, compare_maps, observe
 from .batches import Batch, batches_of, in_order, make_batches, prepare, received, tokenize
 from .common import one_of
-from .dependencies import points_at
+from .dependencies import points_at, word_maps
 from .disabling import (
     Cut,
     all_heads,
@@ -65,13 +67,13 @@ from .links import (
     link_weights,
     means_over_links,
     place_frames,
+    popularity,
     strongest_cells,
 )
 from .models import classifier_inputs, outputs_of, predict_logits
 from .patterns import PATTERNS, SHORTEST, Classifier, load_network, load_regression, name_patterns
 from .store import WHOLE, Measurement, measured
 from .sweeps import sweep
-from .trees import Corpus, arcs_right, covariances, ends, fit, probe_scores, train_probe
 from .words import LONGEST, TOKEN_TYPES, token_types
 
 if TYPE_CHECKING:
@@ -195,6 +197,26 @@ def frame_links(
 def in_common(kinds: np.ndarray) -> str:
     """What all of them are, or else "several"."""
     return str(kinds[0]) if len(set(kinds)) == 1 else "several"
+
+
+PANELS = ("framenet", "[SEP]", "[CLS]")
+
+
+def published_panel(name: str) -> np.ndarray:
+    """A heatmap of bert-base-uncased that the paper's notebook shows as a picture, read off by eye to about 0.02; shape (12, 12).
+
+    The notebook is in the repository text-machine-lab/dark-secrets-of-BERT.
+
+    Args:
+        name: "framenet": mean of the largest weight along a link over 473 sentences (§4.2, Fig 3);
+            "[SEP]" or "[CLS]": attention to these tokens on 1000 dev pairs of QQP (§4.4).
+
+    Raises:
+        ValueError: there is no such panel.
+    """
+    one_of("panel", name, PANELS)
+    rows = pd.read_csv(Path(__file__).with_name("published_heatmaps.csv"))  # by layer, then head
+    return rows.value[rows.panel == name].to_numpy().reshape(12, 12)
 
 
 # 3 · Fine-tuning drift (§4.3)
@@ -484,7 +506,7 @@ def links(study: Study, task: str, run: int, rows: slice) -> xr.Dataset:
     inputs, batches = study.words(task, rows.start, rows.stop), study.batches(task, rows)
     each = borrow([find_links(one) for one in inputs], study.settings.seed)
     weights, neighbours, models, cells = [], [], states(study, task, run), link_cells(each)
-    measures = {"plain": strongest_cells(cells), "off": strongest_cells(cells, centred=True)}
+    measures = {"plain": strongest_cells(cells), "off": strongest_cells(cells, popularity)}
     for model in models.values():
         one = observe(model, batches, measures | {"neighbours": to_neighbours})
         plain, off = (means_over_links(each, one[name]) for name in measures)
@@ -699,8 +721,8 @@ def pointing(study: Study, rows: slice, start: str = "pre-trained") -> xr.Datase
         governor = np.zeros(len(place), np.int8)
         if not one.unusable:
             batch = Batch({"input_ids": torch.tensor([one.ids])}, [0])
-            maps = torch.cat(attention_maps(model, batch)).cpu()
-            attended[:] = points_at(maps, sentence)[..., place] - place
+            ((_, maps),) = word_maps(model, [batch], [sentence.written_pieces])
+            attended[:] = points_at(maps)[..., place] - place
             governor[:] = np.where(head < 0, 0, place[head] - place)
         values = {
             "attended": (("layer", "head", "word"), attended),
@@ -866,10 +888,10 @@ LEAST_WEIGHT = 0.001  # is added to a weight before its logarithm is taken
 SIDES = ("to the right", "to the left")  # where the word stands that is attended to
 
 
-def trees_in_parts(study: Study, rows: slice) -> tuple[Corpus, np.ndarray, int]:
+def trees_in_parts(study: Study, rows: slice) -> tuple[list[trees.Tree], np.ndarray, int]:
     """The treebank's usable sentences, the part of each, and how many are of the first, the training sentences."""
-    corpus = Corpus.of(study.sentences(rows))
-    last = (np.cumsum([0, *PARTS.values()]) * len(corpus.trees)).round().astype(int)
+    corpus, _ = trees.trees_of(study.sentences(rows))
+    last = (np.cumsum([0, *PARTS.values()]) * len(corpus)).round().astype(int)
     return corpus, np.repeat([*PARTS], np.diff(last)), int(last[1])
 
 
@@ -885,27 +907,33 @@ def vector_trees(study: Study, rows: slice, start: str = "pre-trained") -> xr.Da
     layers below it at once. Of each word there is the governor's offset, 0 for none.
     """
     corpus, part, count = trees_in_parts(study, rows)
-    trees, fitted, last = corpus.trees, corpus.trees[:count], ends(corpus.trees)[count - 1]
-    vectors = corpus.vectors(study.encoder(start), study.tokenizer)
+    fitted, last = corpus[:count], trees.ends(corpus)[count - 1]
+    vectors = trees.word_vectors(study.encoder(start), study.tokenizer, corpus)
     middle = len(vectors) // 2
     several = [one / one.std() for one in vectors[middle - len(vectors) // 4 : middle + 1]]
     wide = np.concatenate(several, axis=1)
-    by_layer = np.stack([probe_scores(fit(one[:last], fitted), one, trees) for one in vectors])
-    by_several = probe_scores(fit(wide[:last], fitted), wide, trees)
-    probe = train_probe(vectors[middle, :last], fitted, seed=study.settings.seed)
-    trained = probe_scores(probe, vectors[middle], trees)
-    both, later = np.stack([by_layer[middle], by_several]), ends(trees, "adjacent")[count - 1]
-    spread = np.stack(covariances(vectors[middle, :last], fitted))
-    sizes = [len(one.kept) for one in trees]
+    by_layer = np.stack(
+        [trees.probe_scores(trees.fit(one[:last], fitted), one, corpus) for one in vectors]
+    )
+    by_several = trees.probe_scores(trees.fit(wide[:last], fitted), wide, corpus)
+    probe = trees.train_probe(vectors[middle, :last], fitted, seed=study.settings.seed)
+    trained = trees.probe_scores(probe, vectors[middle], corpus)
+    both, later = (
+        np.stack([by_layer[middle], by_several]),
+        trees.ends(corpus, "adjacent")[count - 1],
+    )
+    spread = np.stack(trees.covariances(vectors[middle, :last], fitted))
+    sizes = [len(one.words) for one in corpus]
+    governors = [np.where(one.heads < 0, 0, one.heads - range(len(one.heads))) for one in corpus]
     values = {
-        "right": (("layer", "sentence"), arcs_right(trees, by_layer)),
-        "right_trained": ("sentence", arcs_right(trees, trained)),
+        "right": (("layer", "sentence"), trees.arcs_right(corpus, by_layer)),
+        "right_trained": ("sentence", trees.arcs_right(corpus, trained)),
         "score": (("by", "pair"), both[:, later:]),
         "covariance": (("pairs", "dimension", "dimension_2"), spread),
         "part": ("sentence", part),
-        "number": ("word", np.repeat(np.arange(len(trees), dtype=np.int16), sizes)),
-        "upos": ("word", [tree.words[at].upos for tree in trees for at in tree.kept]),
-        "governor": ("word", np.concatenate([one.offsets for one in trees]).astype(np.int8)),
+        "number": ("word", np.repeat(np.arange(len(corpus), dtype=np.int16), sizes)),
+        "upos": ("word", [word.upos for tree in corpus for word in tree.words]),
+        "governor": ("word", np.concatenate(governors).astype(np.int8)),
     }
     names = {"layer": range(len(vectors)), "by": ["one layer", "several layers"]}
     return xr.Dataset(values, names | {"pairs": ["adjacent", "other"]})
@@ -922,22 +950,22 @@ def attention_trees(study: Study, rows: slice, start: str = "pre-trained") -> xr
     each direction of each head a ``slope``, and a ``coefficient`` if all vary as much.
     """
     corpus, part, count = trees_in_parts(study, rows)
-    trees, first = corpus.trees, ends(corpus.trees, "adjacent")[count - 1]
-    maps = corpus.attention(study.encoder(start), study.tokenizer).astype(np.float32)
+    first = trees.ends(corpus, "adjacent")[count - 1]
+    maps = trees.word_attention(study.encoder(start), study.tokenizer, corpus).astype(np.float32)
     logs = np.log(maps + LEAST_WEIGHT)  # (directions, layers, heads, pairs)
-    adjacent = np.concatenate([tree.adjacent for tree in trees])[:first]
+    adjacent = np.concatenate([tree.adjacent for tree in corpus])[:first]
     all_heads, slope, coefficient = combine(logs, adjacent)
     by_layer = [logs[:, [at]] for at in range(maps.shape[1])]
     several = maps, logs[:, : (maps.shape[1] + 1) // 2], *by_layer
     plain, lower, *of_layers = (combine(one, adjacent)[0] for one in several)
     both = maps.sum(axis=0)
-    right = arcs_right(trees, both)
+    right = trees.arcs_right(corpus, both)
     chosen = right[..., part == "validation"].sum(axis=-1)
     best = np.unravel_index(chosen.argmax(), chosen.shape)
     scores = np.stack([both[best], all_heads, plain, lower])[:, first:]
     values = {
         "right_head": (("layer", "head", "sentence"), right),
-        "right_layer": (("layer", "sentence"), arcs_right(trees, np.stack(of_layers))),
+        "right_layer": (("layer", "sentence"), trees.arcs_right(corpus, np.stack(of_layers))),
         "score": (("by", "pair"), scores),
         "slope": (("direction", "layer", "head"), slope),
         "coefficient": (("direction", "layer", "head"), coefficient),

@@ -261,9 +261,9 @@ class Study:
 
     @lru_cache  # noqa: B019 - as above
     def _frames(self, rules: str) -> list[FrameSentence]:
-        from .framenet import RULES, extract
+        from .framenet import extract
 
-        kept = extract(self._release, RULES[rules])
+        kept = extract(self._release, rules)
         order = np.random.default_rng(self.settings.seed).permutation(len(kept))
         return [kept[at] for at in order]
 

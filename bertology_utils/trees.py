@@ -5,7 +5,7 @@ spanning tree with the highest sum. Hewitt and Manning (2019) train a map under 
 distances are distances in the tree. For adjacency, two covariance matrices suffice: of the
 difference of two adjacent words, and of two others (Köstinger et al., 2012).
 
-``Tree``, ``Corpus``: sentences, and a model's vectors and attention. ``fit``: the probe in closed
+``Tree``: a sentence; ``word_vectors``, ``word_attention``: what a model makes of several. ``fit``: the probe in closed
 form; ``train_probe``: Hewitt and Manning's. ``tree_probe``: for any encoder and treebank.
 """
 
@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -29,11 +29,11 @@ from scipy.spatial.distance import pdist, squareform
 from scipy.stats import rankdata
 
 from . import stats
-from .annotation import Word, read
-from .attention import attention_maps
+from .annotation import Treebank, Word, read
 from .batches import make_batches, prepare
+from .dependencies import word_maps
 from .hooks import unwrap
-from .words import PUNCTUATION, AnnotatedInput, Positions, place_sentences
+from .words import AnnotatedInput, Positions, place_sentences
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,35 +49,41 @@ class Tree:
     """The dependency tree of one sentence without its punctuation.
 
     Attributes:
-        words: all that are annotated.
-        kept: places of those that are no punctuation.
-        heads: the governor of each of these, as a place among them; -1 for none.
-        distances: arcs between any two of them, shape (kept, kept).
+        ids: the sentence's wordpieces, special tokens included.
+        words: those that are no punctuation.
+        pieces: the wordpieces of each of these.
+        heads: the governor of each, as a place among them; -1 for none.
+        distances: arcs between any two of them, shape (words, words).
     """
 
+    ids: Positions
     words: tuple[Word, ...]
-    kept: np.ndarray
+    pieces: tuple[Positions, ...]
     heads: np.ndarray
     distances: np.ndarray
 
     @classmethod
-    def of(cls, words: Iterable[Word]) -> Tree:
-        """The tree of annotated words; ValueError where they are none, or too few."""
-        words = tuple(words)
-        heads = np.array([word.head for word in words], dtype=int)
+    def of(cls, annotated: AnnotatedInput) -> Tree:
+        """The tree of a sentence; ValueError where it is none, or has too few words or too many wordpieces."""
+        if annotated.unusable:
+            raise ValueError(annotated.unusable)
+        (sentence,) = annotated.sentences
+        heads = np.array([word.head for word in sentence.words], dtype=int)
         below = np.flatnonzero(heads >= 0)
-        if len(below) != len(words) - 1:
+        if len(below) != len(heads) - 1:
             raise ValueError("not one root")
-        graph = csr_array((np.ones(len(below)), (below, heads[below])), shape=(len(words),) * 2)
+        graph = csr_array((np.ones(len(below)), (below, heads[below])), shape=(len(heads),) * 2)
         if connected_components(graph, directed=False)[0] > 1:
             raise ValueError("a cycle")
-        kept = np.flatnonzero([word.upos not in PUNCTUATION for word in words])
+        kept = np.flatnonzero([word.upos != "PUNCT" for word in sentence.words])
         if len(kept) < 3:
             raise ValueError("fewer than three words")
-        place = np.full(len(words) + 1, -1)  # the last one stands for no governor
+        place = np.full(len(heads) + 1, -1)  # the last one stands for no governor
         place[kept] = range(len(kept))
-        distances = shortest_path(graph, directed=False, unweighted=True)
-        return cls(words, kept, place[heads[kept]], distances[np.ix_(kept, kept)])
+        words = tuple(sentence.words[at] for at in kept)
+        pieces = tuple(sentence.pieces[at] for at in kept)
+        distances = shortest_path(graph, directed=False, unweighted=True)[np.ix_(kept, kept)]
+        return cls(annotated.ids, words, pieces, place[heads[kept]], distances)
 
     @property
     def arcs(self) -> np.ndarray:
@@ -88,17 +94,23 @@ class Tree:
     @property
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:
         """First and second word of all pairs, in the order of scipy's ``pdist``."""
-        return np.triu_indices(len(self.kept), 1)
+        return np.triu_indices(len(self.words), 1)
 
     @property
     def adjacent(self) -> np.ndarray:
         """Which pairs an arc joins, shape (pairs,)."""
         return self.distances[self.pairs] == 1
 
-    @property
-    def offsets(self) -> np.ndarray:
-        """How many words behind each word its governor stands, 0 for none; shape (kept,)."""
-        return np.where(self.heads < 0, 0, self.heads - np.arange(len(self.heads)))
+
+def trees_of(inputs: Iterable[AnnotatedInput]) -> tuple[list[Tree], Counter[str]]:
+    """The trees of the sentences that are some and fit into the model; and how many are left out, by reason."""
+    trees, left_out = [], Counter[str]()
+    for one in inputs:
+        try:
+            trees.append(Tree.of(one))
+        except ValueError as error:
+            left_out[str(error)] += 1
+    return trees, left_out
 
 
 def arcs_right(trees: Sequence[Tree], scores: np.ndarray) -> np.ndarray:
@@ -113,88 +125,41 @@ def arcs_right(trees: Sequence[Tree], scores: np.ndarray) -> np.ndarray:
     return counts
 
 
-def ends(trees: Sequence[Tree], what: str = "kept") -> np.ndarray:
+def ends(trees: Sequence[Tree], what: str = "words") -> np.ndarray:
     """Where each sentence ends among the words of all, or among the pairs ("adjacent"); shape (sentences,)."""
     return np.cumsum([len(getattr(tree, what)) for tree in trees])
 
 
-@dataclass(frozen=True)
-class Corpus:
-    """Sentences that a model reads one by one.
+def word_vectors(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, trees: Sequence[Tree]
+) -> np.ndarray:
+    """Vectors of the words of all trees, before the first layer and after each; (layers + 1, words, width).
 
-    Attributes:
-        ids: the wordpieces of each, special tokens included.
-        pieces: the wordpieces of each word that is no punctuation.
-        trees: of each sentence.
-        left_out: how many others there are, by reason.
+    A word's vector is the mean over its wordpieces.
     """
+    batches = make_batches({"input_ids": [[*tree.ids] for tree in trees]}, tokenizer)
+    (encoder, batches), found = prepare(unwrap(model).base_model, batches), {}
+    for batch in batches:
+        with torch.inference_mode():
+            out = encoder(**batch.inputs, output_hidden_states=True, return_dict=True)
+            states = torch.stack(out.hidden_states, dim=1)
+        for index, own in zip(batch.index, states.float().cpu(), strict=True):
+            words = [own[:, list(pieces)].mean(dim=1) for pieces in trees[index].pieces]
+            found[index] = torch.stack(words, dim=1).numpy()
+    return np.concatenate([found[at] for at in sorted(found)], axis=1)
 
-    ids: tuple[Positions, ...]
-    pieces: tuple[tuple[Positions, ...], ...]
-    trees: tuple[Tree, ...]
-    left_out: Mapping[str, int]
 
-    @classmethod
-    def of(cls, inputs: Iterable[AnnotatedInput]) -> Corpus:
-        """The sentences that are trees and fit into the model."""
-        usable, left_out = [], Counter[str]()
-        for one in inputs:
-            (sentence,) = one.sentences
-            try:
-                if one.unusable:
-                    raise ValueError(one.unusable)
-                tree = Tree.of(sentence.words)
-            except ValueError as error:
-                left_out[str(error)] += 1
-            else:
-                pieces = tuple(sentence.pieces[at] for at in tree.kept)
-                usable.append((one.ids, pieces, tree))
-        ids, pieces, trees = [*zip(*usable, strict=True)] or [(), (), ()]
-        return cls(ids, pieces, trees, left_out)
-
-    def _read(
-        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, heads: bool
-    ) -> Iterator[tuple[int, torch.Tensor, torch.Tensor]]:
-        """Each sentence's number, the model's vectors or maps, and which tokens (words, tokens) are a word's."""
-        batches = make_batches({"input_ids": [[*ids] for ids in self.ids]}, tokenizer)
-        encoder, batches = prepare(unwrap(model).base_model, batches)
-        for batch in batches:
-            if heads:
-                layers = attention_maps(encoder, batch)
-            else:
-                with torch.inference_mode():
-                    how = {"output_hidden_states": True, "return_dict": True}
-                    layers = encoder(**batch.inputs, **how).hidden_states
-            values = torch.stack([*layers], dim=1).float().cpu()  # (examples, layers, …)
-            for row, index in enumerate(batch.index):
-                to = values.new_zeros(len(self.pieces[index]), batch.mask.shape[1])
-                for word, places in enumerate(self.pieces[index]):
-                    to[word, list(places)] = 1
-                yield index, values[row], to
-
-    def vectors(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> np.ndarray:
-        """Vectors of the words of all sentences, before the first layer and after each; (layers + 1, words, width).
-
-        A word's vector is the mean over its wordpieces.
-        """
-        parts = {
-            index: (to / to.sum(dim=1, keepdim=True) @ states).numpy()
-            for index, states, to in self._read(model, tokenizer, heads=False)
-        }
-        return np.concatenate([parts[at] for at in sorted(parts)], axis=1)
-
-    def attention(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> np.ndarray:
-        """Attention from the first to the second word of all pairs, and back; (2, layers, heads, pairs).
-
-        From a word it is the mean over its wordpieces, to a word the sum.
-        """
-        parts = {}
-        for index, maps, to in self._read(model, tokenizer, heads=True):
-            of_words = (to / to.sum(dim=1, keepdim=True) @ maps @ to.T).numpy()
-            first, second = self.trees[index].pairs
-            both = of_words[..., first, second], of_words[..., second, first]
-            parts[index] = np.stack(both).astype(np.float16)
-        return np.concatenate([parts[at] for at in sorted(parts)], axis=-1)
+def word_attention(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, trees: Sequence[Tree]
+) -> np.ndarray:
+    """Attention from the first to the second word of all pairs, and back; (2, layers, heads, pairs)."""
+    batches = make_batches({"input_ids": [[*tree.ids] for tree in trees]}, tokenizer)
+    encoder, words, found = unwrap(model).base_model, [tree.pieces for tree in trees], {}
+    for index, maps in word_maps(encoder, batches, words):
+        first, second = trees[index].pairs
+        both = maps[..., first, second], maps[..., second, first]
+        found[index] = torch.stack(both).half().numpy()
+    return np.concatenate([found[at] for at in sorted(found)], axis=-1)
 
 
 def covariances(vectors: np.ndarray, trees: Sequence[Tree]) -> tuple[np.ndarray, np.ndarray]:
@@ -202,20 +167,17 @@ def covariances(vectors: np.ndarray, trees: Sequence[Tree]) -> tuple[np.ndarray,
 
     Two arrays of shape (width, width), in units of the mean variance of other pairs; else as :func:`fit`.
     """
-    adjacent: Any = 0.0
-    every: Any = 0.0
-    arcs = pairs = 0
-    for tree, own in zip(trees, np.split(vectors, ends(trees)[:-1]), strict=True):
-        centred = (own - own.mean(axis=0)).astype(float)
-        steps = np.subtract(*centred[tree.arcs.T])
-        adjacent, arcs = adjacent + steps.T @ steps, arcs + len(steps)
-        # The squares of all pairs' differences sum to n times those of the words from their mean.
-        every, pairs = every + len(own) * centred.T @ centred, pairs + len(tree.adjacent)
-    others = (every - adjacent) / (pairs - arcs)
+    own = np.split(vectors.astype(float), ends(trees)[:-1])
+    both = zip(trees, own, strict=True)
+    steps = np.concatenate([np.subtract(*words[tree.arcs.T]) for tree, words in both])
+    # The squares of all pairs' differences sum to n times those of the words from their mean.
+    centred = np.concatenate([len(words) ** 0.5 * (words - words.mean(axis=0)) for words in own])
+    pairs, adjacent = ends(trees, "adjacent")[-1], steps.T @ steps
+    others = (centred.T @ centred - adjacent) / (pairs - len(steps))
     unit = np.trace(others) / len(others)
     if not unit > 1e-12:
         raise ValueError("the words of each sentence have one vector: there is nothing to fit")
-    return adjacent / arcs / unit, others / unit
+    return adjacent / len(steps) / unit, others / unit
 
 
 def fit(vectors: np.ndarray, trees: Sequence[Tree], rank: int = 0) -> np.ndarray:
@@ -251,7 +213,7 @@ def train_probe(
 ) -> np.ndarray:
     """Hewitt and Manning's probe, whose squared distances are trained to be distances in the tree; as :func:`fit`."""
     torch.manual_seed(seed)
-    states = torch.split(torch.as_tensor(vectors).float(), [len(tree.kept) for tree in trees])
+    states = torch.split(torch.as_tensor(vectors).float(), [len(tree.words) for tree in trees])
     wanted = [torch.as_tensor(tree.distances[tree.pairs]).float() for tree in trees]
     width, steps = vectors.shape[1], -(-len(trees) // PER_STEP)
     probe = states[0].new_empty(width, _rank(rank, width)).uniform_(-0.05, 0.05).requires_grad_()
@@ -303,12 +265,12 @@ def tree_probe(
     """
     import pandas as pd
 
-    texts = set(read(train).sentences)
+    banks = read(train), read(test)
     if Path(train).expanduser().samefile(Path(test).expanduser()):
         raise ValueError(f"train and test are one file, {train}: give other sentences to test on")
-    corpora = _corpus(train, tokenizer), _corpus(test, tokenizer, texts)
-    fitted, tested = (corpus.trees for corpus in corpora)
-    vectors = [corpus.vectors(model, tokenizer) for corpus in corpora]
+    fitted, of_train = _usable(banks[0], tokenizer)
+    tested, of_test = _usable(banks[1], tokenizer, banks[0].sentences)
+    vectors = [word_vectors(model, tokenizer, trees) for trees in (fitted, tested)]
     arcs = np.array([len(tree.arcs) for tree in tested])
     lengths = np.concatenate([abs(np.subtract(*tree.arcs.T)) for tree in tested])
     rows = []
@@ -322,20 +284,20 @@ def tree_probe(
         share = (one[name].item() / 100 for name in ("value", "low", "high"))
         rows.append((layer, *share, (lengths == 1).mean(), seconds))
     table = pd.DataFrame(rows, columns=["layer", "UUAS", "low", "high", "chain", "seconds"])
-    table.attrs["left out"] = {"train": corpora[0].left_out, "test": corpora[1].left_out}
+    table.attrs["left out"] = {"train": of_train, "test": of_test}
     return table
 
 
-def _corpus(
-    path: str | Path, tokenizer: PreTrainedTokenizerBase, known: Collection[str] = ()
-) -> Corpus:
-    """The usable sentences of a file that are not known already; ValueError where they are too few."""
-    bank = read(path)
+def _usable(
+    bank: Treebank, tokenizer: PreTrainedTokenizerBase, known: Collection[str] = ()
+) -> tuple[list[Tree], dict[str, int]]:
+    """The trees of a treebank's sentences that are not known already, and what is left out; ValueError where they are too few."""
     new = {text: one for text, one in bank.sentences.items() if text not in known}
-    corpus = Corpus.of(place_sentences(new, tokenizer).values())
-    counts = Counter(bank.left_out) + Counter(corpus.left_out)
+    trees, others = trees_of(place_sentences(new, tokenizer).values())
+    counts = Counter(bank.left_out) + others
     counts += Counter({"also in the training file": len(bank.sentences) - len(new)})
-    if len(corpus.trees) < LEAST:
-        why = "; ".join(f"{count} left out, {fault}" for fault, count in counts.items())
-        raise ValueError(f"{bank.name} has {len(corpus.trees)} usable sentences of {LEAST} ({why})")
-    return replace(corpus, left_out=dict(counts))
+    if len(trees) < LEAST:
+        raise ValueError(
+            f"{bank.name} has {len(trees)} usable sentences of {LEAST}{bank.losses(counts)}"
+        )
+    return trees, dict(counts)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,22 +26,13 @@ LONGEST = 128  # wordpieces of a sentence of a treebank
 # Why one is left out.
 TOO_LONG = f"longer than {LONGEST} wordpieces"
 NOTHING_KEPT = "a word of which the tokenizer keeps nothing"
-# Footnote 6 of the paper.
-NEGATION_WORDS = (
-    "neither nor not never none don't won't didn't hadn't haven't can't isn't wasn't shouldn't couldn't nothing nowhere"
-).split()
-
-
-def _pattern(word: str) -> str:
-    # Both apostrophes, and the spaces with which tokenised data sets write contractions ("do n't",
-    # "don 't").
-    return word if "'" not in word else word.removesuffix("n't") + r"\s?n\s?['’]\s?t"
-
-
-# An apostrophe joins a word to the next letter ("not's" is another word), and quotes it otherwise
-# ("'not'").
+# Footnote 6 of the paper, with both apostrophes, and the spaces with which tokenised data sets write
+# contractions ("do n't", "don 't"). An apostrophe joins a word to the next letter ("not's" is another
+# word), and quotes it otherwise ("'not'").
 _NEGATION = re.compile(
-    rf"(?<!\w)(?<!\w['’])(?:{'|'.join(map(_pattern, NEGATION_WORDS))})(?!\w|['’]\w)", re.IGNORECASE
+    r"(?<!\w)(?<!\w['’])(?:neither|nor|not|never|none|nothing|nowhere"
+    r"|(?:do|wo|did|had|have|ca|is|was|should|could)\s?n\s?['’]\s?t)(?!\w|['’]\w)",
+    re.IGNORECASE,
 )
 
 
@@ -76,10 +67,11 @@ class PlacedSentence:
         return [(dependent, head, label) for dependent, head, label in arcs if dependent != head]
 
     @property
-    def span(self) -> tuple[int, int]:
-        """First and last position of the sentence's words in the input; (0, -1) if nothing of it is left."""
-        there = [position for positions in self.pieces for position in positions]
-        return (min(there), max(there)) if there else (0, -1)
+    def written_pieces(self) -> list[Positions]:
+        """Per written word its positions in the input."""
+        both = zip(self.written, self.pieces, strict=True)
+        groups = itertools.groupby(both, lambda pair: pair[0])
+        return [tuple({at for _, own in several for at in own}) for _, several in groups]
 
 
 @dataclass(frozen=True)
@@ -184,32 +176,21 @@ def _placed(
             pieces = wordpieces(offsets, start, stop)
             return tuple(pieces if len(pieces) == len(wordpieces(whole, start, stop)) else ())
 
-        for sentence in parsed:
-            pieces = tuple(place(word.start, word.end) for word in sentence.words)
-            sentences.append(PlacedSentence(sentence.words, pieces))
+        for words in parsed:
+            pieces = tuple(place(word.start, word.end) for word in words)
+            sentences.append(PlacedSentence(words, pieces))
             lost += sum(not positions for positions in pieces)
         negation += [place(*match.span()) for match in _NEGATION.finditer(text)]
     ids = tuple(encoding.ids)
     return AnnotatedInput(
         ids,
         tuple(encoding.tokens),
-        _where(ids, tokenizer.cls_token_id),
-        _where(ids, tokenizer.sep_token_id),
+        tuple(at for at, one in enumerate(ids) if one == tokenizer.cls_token_id),
+        tuple(at for at, one in enumerate(ids) if one == tokenizer.sep_token_id),
         tuple(sentences),
         tuple(positions for positions in negation if positions),
         lost,
     )
-
-
-def _where(ids: Positions, wanted: int | None) -> Positions:
-    return tuple(position for position, number in enumerate(ids) if number == wanted)
-
-
-def mask(length: int, positions: Iterable[int]) -> np.ndarray:
-    """True at the given positions, shape (length,)."""
-    chosen = np.zeros(length, dtype=bool)
-    chosen[list(positions)] = True
-    return chosen
 
 
 def wordpieces(offsets: Sequence[tuple[int, int]], start: int, end: int) -> list[int]:
@@ -228,25 +209,20 @@ def wordpieces(offsets: Sequence[tuple[int, int]], start: int, end: int) -> list
 
 
 # Labels of Universal Dependencies, and ClearNLP's where it has another.
-NOUNS, VERBS, PRONOUNS, PUNCTUATION = {"NOUN", "PROPN"}, {"VERB"}, {"PRON"}, {"PUNCT"}
+NOUNS = {"NOUN", "PROPN"}
 SUBJECTS = {"nsubj", "nsubj:pass", "nsubjpass"}
-OBJECTS = {"obj", "dobj"}
 
 _WORDS: dict[str, Callable[[Word], bool]] = {
     "nouns": lambda word: word.upos in NOUNS,
-    "verbs": lambda word: word.upos in VERBS,
-    "pronouns": lambda word: word.upos in PRONOUNS,
+    "verbs": lambda word: word.upos == "VERB",
+    "pronouns": lambda word: word.upos == "PRON",
     "subjects": lambda word: word.deprel in SUBJECTS,
-    "objects": lambda word: word.deprel in OBJECTS,
+    "objects": lambda word: word.deprel in ("obj", "dobj"),
+    "punctuation": lambda word: word.upos == "PUNCT",
 }
-LINGUISTIC = (*_WORDS, "negation")
+LINGUISTIC = ("nouns", "verbs", "pronouns", "subjects", "objects", "negation")
 MARKS = ("[CLS]", "[SEP]", "punctuation")
 TOKEN_TYPES = LINGUISTIC + MARKS
-
-
-def is_punctuation(word: Word) -> bool:
-    """True for punctuation marks."""
-    return word.upos in PUNCTUATION
 
 
 def token_types(annotated: AnnotatedInput) -> np.ndarray:
@@ -259,12 +235,10 @@ def token_types(annotated: AnnotatedInput) -> np.ndarray:
         Shape (types, wordpieces), True where a wordpiece is of the type; types in the order of
         :data:`TOKEN_TYPES`.
     """
-    pieces = {  # of each word of the type
-        kind: [pieces for word, pieces in annotated.words if wanted(word)]
-        for kind, wanted in (_WORDS | {"punctuation": is_punctuation}).items()
+    places = {
+        kind: [at for word, pieces in annotated.words if wanted(word) for at in pieces]
+        for kind, wanted in _WORDS.items()
     }
-    pieces |= {"negation": [*annotated.negation], "[CLS]": [annotated.cls]}
-    pieces |= {"[SEP]": [annotated.separators]}
-    return np.stack(
-        [mask(annotated.length, itertools.chain(*pieces[kind])) for kind in TOKEN_TYPES]
-    )
+    places["negation"] = [at for pieces in annotated.negation for at in pieces]
+    places |= {"[CLS]": [*annotated.cls], "[SEP]": [*annotated.separators]}
+    return np.stack([np.isin(range(annotated.length), places[kind]) for kind in TOKEN_TYPES])

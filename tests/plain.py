@@ -8,7 +8,7 @@ from itertools import groupby
 import numpy as np
 import torch
 
-from bertology_utils.annotation import Sentence, Word, load_annotator
+from bertology_utils.annotation import Word, load_annotator
 from bertology_utils.attention import attention_maps
 from bertology_utils.batches import Batch
 from bertology_utils.glue import get_task
@@ -64,7 +64,7 @@ def plain_example(row, fields, sentences_of, tokenizer, model):
     sentences, negation = [], []
     for field, name in enumerate(fields):
         for sentence in sentences_of[row[name]]:
-            spans = [(word, word.start, word.end) for word in sentence.words]
+            spans = [(word, word.start, word.end) for word in sentence]
             sentences.append([(w, touching(offsets, owners, field, *span)) for w, *span in spans])
         for start, end in runs(texts[field]):
             if texts[field][start:end].lower().replace("’", "'") in FOOTNOTE_6:
@@ -122,7 +122,7 @@ def by_pattern(pattern, **classes):
     def sentence(text):
         spans = [(found[0], *found.span()) for found in re.finditer(pattern, text)]
         words = (Word(form, *span, classes.get(form, "NOUN"), -1, "dep") for form, *span in spans)
-        return Sentence(text, tuple(words))
+        return tuple(words)
 
     def annotate(texts):
         return [(sentence(text),) * bool(text.split()) for text in texts]

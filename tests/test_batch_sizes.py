@@ -8,6 +8,7 @@ import dataclasses
 import inspect
 import pkgutil
 from collections.abc import Mapping
+from functools import partial
 from importlib import import_module
 
 import numpy as np
@@ -18,7 +19,6 @@ from small_models import parts_of
 import bertology_utils
 from bertology_utils.attention import observe
 from bertology_utils.batches import make_batches, tokenize
-from bertology_utils.dependencies import found_arcs
 from bertology_utils.disabling import ABLATIONS, replacement
 from bertology_utils.features import (
     destinations,
@@ -29,13 +29,13 @@ from bertology_utils.features import (
 )
 from bertology_utils.glue import TASKS
 from bertology_utils.links import (
-    beyond_words,
     borrow,
     find_links,
     link_cells,
     link_weights,
-    means_over_links,
+    popularity,
     strongest_cells,
+    words_anyway,
 )
 from bertology_utils.models import load_classifier, load_encoder, load_tokenizer
 from bertology_utils.patterns import load_network, load_regression, name_patterns
@@ -94,6 +94,7 @@ def of_inputs(study):
     inputs, separator = study.words(TASK.title, 0, COUNT), study.tokenizer.sep_token_id
     special = [marks(one) for one in inputs]
     cells = link_cells(borrow([find_links(one) for one in inputs], seed=1))
+    words = partial(words_anyway, words=[range(1, one.length - 1) for one in inputs])
     return {
         "patterns": name_patterns(load_network(), separator),
         "patterns by regression": name_patterns(load_regression(), separator),
@@ -102,11 +103,8 @@ def of_inputs(study):
         "destinations by norm": destinations(special),
         "neighbours": to_neighbours,
         "links": strongest_cells(cells),
-        "links, popularity off": strongest_cells(cells, centred=True),
-        "beyond words": beyond_words(
-            [[np.array([[1, 2], [2, 1]])]] * len(inputs),
-            [range(1, one.length - 1) for one in inputs],
-        ),
+        "links, popularity off": strongest_cells(cells, popularity),
+        "beyond words": strongest_cells(cells, words),
         "twins": twin_words(study.tokenizer),
     }
 
@@ -118,13 +116,9 @@ def own_inputs(study):
 
 def test_no_measurement_depends_on_batches(study, tiny_bert):
     model, measures = load_encoder(str(tiny_bert)).double(), of_inputs(study)
-    words, results = study.words(TASK.title, 0, COUNT), {}
-    links = borrow([find_links(one) for one in words], seed=1)
+    results = {}
     for size, batches in own_inputs(study).items():
-        found = observe(model, batches, measures, by_norm={"destinations by norm"})
-        found["means over links"] = means_over_links(links, found["links"])
-        found["arcs"] = dict(found_arcs(model, batches, words))
-        results[size] = found
+        results[size] = observe(model, batches, measures, by_norm={"destinations by norm"})
     check_equal(results)
     tried = {one.__qualname__.split(".")[0] for one in measures.values()}
     assert tried >= set(makers_of_measures())
@@ -141,7 +135,8 @@ def makers_of_measures():
 
 def test_no_score_of_frame_links_depends_on_batches(study):
     placed, inputs = place_release(study.tokenizer)
-    batches = in_batches(inputs.select(range(COUNT)), study.tokenizer)
+    some = {name: every[:COUNT] for name, every in inputs.items()}
+    batches = in_batches(some, study.tokenizer)
     model = study.encoder().double()
     check_equal(
         {

@@ -123,7 +123,7 @@ def test_which_study_fits_a_gpu(on_colab, monkeypatch, memory, study, capsys):
 
 def test_it_needs_nothing_that_colab_lacks():
     """It says what is missing where the package's dependencies are not there."""
-    lacking = ("conllu", "papermill", "filelock", "numpy", "torch")
+    lacking = ("papermill", "filelock", "numpy", "torch")
     code = f"import sys; sys.modules.update(dict.fromkeys({lacking})); import bertology_utils.colab"
     done = python(code)
     assert done.returncode == 0, done.stderr

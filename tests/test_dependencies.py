@@ -1,13 +1,13 @@
 """Heads that point along dependencies, against a plain reading of the definition; their test, and its correction."""
 
 from dataclasses import replace
-from unittest import mock
 
 import numpy as np
 import pytest
+import torch
 import xarray as xr
 from conftest import conllu, loaded
-from plain import TASKS, made_input, measured, replay, words
+from plain import TASKS, made_input, measured, words
 from scipy.stats import bootstrap
 
 from bertology_utils import dependencies, head_dependencies
@@ -15,9 +15,12 @@ from bertology_utils.annotation import sentences_of
 from bertology_utils.dependencies import (
     ARC_DIRECTIONS,
     NEAREST,
+    between_words,
     choose_and_measure,
     found_arcs,
     nearest_words,
+    points_at,
+    word_maps,
 )
 from bertology_utils.words import PlacedSentence
 
@@ -38,28 +41,46 @@ def plain_pointer(maps, sentence, at):
     return weights.argmax(axis=0), first - second
 
 
+def found_in(sentences, maps):
+    """Arcs of sentences, and which heads find them whose maps of wordpieces these are."""
+    between = [
+        between_words(torch.as_tensor(own), one.written_pieces)
+        for one, own in zip(sentences, maps, strict=True)
+    ]
+    return found_arcs(sentences, list(map(points_at, between)))
+
+
 @pytest.mark.parametrize("task", TASKS)
 def test_hits_are_the_plain_ones(task):
     inputs, batches, model, examples = measured(task)
-    found = found_arcs(model, batches, inputs)
-    plain = []  # (example, relation, offset, hits, leads) of every arc
-    for number, example in enumerate(examples):
-        for sentence in example.sentences:
-            for at, (token, _) in enumerate(sentence):
-                if token.head >= 0:
-                    ends = (token.head, at), (at, token.head)
-                    pairs = [(to, *plain_pointer(example.maps, sentence, own)) for to, own in ends]
-                    hits = [pointer == to for to, pointer, _ in pairs]
-                    leads = [lead for *_, lead in pairs]
-                    plain.append((number, token.deprel, token.head - at, hits, leads))
+    both = [
+        (sentence, plain, example)
+        for one, example in zip(inputs, examples, strict=True)
+        for sentence, plain in zip(one.sentences, example.sentences, strict=True)
+    ]
+    found = found_in([one for one, *_ in both], [example.maps for *_, example in both])
+    plain = []  # (sentence, relation, offset, hits, leads) of every arc
+    for number, (_, sentence, example) in enumerate(both):
+        for at, (token, _) in enumerate(sentence):
+            if token.head >= 0:
+                ends = (token.head, at), (at, token.head)
+                pairs = [(to, *plain_pointer(example.maps, sentence, own)) for to, own in ends]
+                hits = [pointer == to for to, pointer, _ in pairs]
+                leads = [lead for *_, lead in pairs]
+                plain.append((number, token.deprel, token.head - at, hits, leads))
     numbers, relations, offsets, hits, leads = map(np.array, zip(*plain, strict=True))
     assert found.example.values.tolist() == numbers.tolist()
     assert found.relation.values.tolist() == relations.tolist()
     assert found.offset.values.tolist() == offsets.tolist()
     clear = leads.swapaxes(0, 1) > 1e-6
     assert clear.mean() > 0.99, "hardly any near ties"
-    assert (found.by_head.values == hits.swapaxes(0, 1))[clear].all()
+    by_head = found.by_head.transpose("direction", "arc", "layer", "head").values
+    assert (by_head == hits.swapaxes(0, 1))[clear].all()
     assert min(np.sum(relations == name) for name in ("nsubj", "det")) >= 40
+    first = [one.sentences[0].written_pieces for one in inputs]
+    for index, maps in word_maps(model, batches, first):
+        own = between_words(torch.as_tensor(examples[index].maps), first[index])
+        np.testing.assert_allclose(maps, own, atol=1e-5)
 
 
 def of(found, relation):
@@ -77,22 +98,6 @@ def pointing_at(targets, length):
     return maps[None, None]
 
 
-def arcs_in(inputs, maps):
-    """What is found in maps of a model of one layer."""
-
-    def replayed(model, batches, measures):
-        return {"": replay(measures[""], maps)}
-
-    with mock.patch.object(dependencies, "observe", replayed):
-        return found_arcs(None, None, inputs)
-
-
-def test_a_cut_sentence_is_left_out():
-    whole, cut = made_input(SENTENCE), made_input(SENTENCE, [(1,), (2,), (3,), ()])
-    found = arcs_in([cut, whole], [np.eye(5)[None, None], np.eye(6)[None, None]])
-    assert (found.example == 1).all() and of(found, "nsubj").sizes["arc"] == 1
-
-
 def fused(*order):
     """ "the man of-the house sings": the words of "of-the" in either order, as "du" is "de" and "le"."""
     parts = {"of": "of ADP {house} case", "the": "the DET {house} det"}
@@ -103,8 +108,7 @@ def fused(*order):
     (placed,) = made.sentences
     one = placed.words[1]
     both = [replace(word, start=one.start, end=one.end) for word in placed.words[1:3]]
-    own = (placed.words[0], *both, *placed.words[3:])
-    return replace(made, sentences=(PlacedSentence(own, placed.pieces),))
+    return PlacedSentence((placed.words[0], *both, *placed.words[3:]), placed.pieces)
 
 
 def test_words_that_share_a_written_word_are_found_together_and_their_order_changes_nothing():
@@ -112,7 +116,7 @@ def test_words_that_share_a_written_word_are_found_together_and_their_order_chan
     at_itself = at_it.copy()  # "of-the" attends most to itself, and after that to its noun
     at_itself[..., 2:4, :] = [0, 0.02, 0.4, 0.4, 0.15, 0.03, 0]
     for maps in (at_it, at_itself):
-        one, other = (arcs_in([fused(*order)], [maps]) for order in (("of", "the"), ("the", "of")))
+        one, other = (found_in([fused(*order)], [maps]) for order in (("of", "the"), ("the", "of")))
         for name in ("det", "case"):
             for found in (one, other):
                 assert of(found, name).by_head.values.tolist() == [[[[True]]]] * 2, name
@@ -135,9 +139,10 @@ def test_words_that_share_a_wordpiece_are_found_together(do, not_, written):
     last = not_[-1] + 1
     made = made_input(words(text), [(1,), do, not_, (last,)])
     assert made.sentences[0].written == written
+    assert len(made.sentences[0].written_pieces) == written[-1] + 1
     for own in sorted({*do, *not_}):  # whichever of their wordpieces it attends to
         maps = pointing_at({last: own} | dict.fromkeys({*do, *not_}, last), last + 2)
-        found = arcs_in([made], [maps])
+        found = found_in(made.sentences, [maps])
         aux, advmod = (
             of(found, name).by_head.values.ravel().tolist() for name in ("aux", "advmod")
         )
@@ -205,12 +210,12 @@ def test_heads_that_point_at_random_are_no_better_on_other_sentences_and_beat_no
 
 def test_the_interval_is_over_examples_as_scipy_resamples_them():
     arcs = planted_arcs(sentences=60, per_sentence=3, seed=2)
-    values, groups = (arcs.offset.values == 1).astype(float), arcs.example.values
-    mean, low, high = dependencies._share_over_arcs(values, groups, seed=1)
-    sums = np.bincount(groups, values)
-    other = bootstrap((sums,), lambda part: part.mean() / 3, method="percentile", vectorized=False)
-    assert mean == values.mean()
-    assert (low, high) == pytest.approx(tuple(other.confidence_interval), abs=0.015)
+    row, drawn = choose_and_measure(arcs, seed=1), np.random.default_rng(1).permutation(60)
+    shares = (arcs.offset.values == 1).reshape(60, 3)[drawn >= 30].mean(axis=1)
+    other = bootstrap((shares,), np.mean, method="percentile")
+    mean, low, high = (row[f"distance: {name}"] for name in ("share of arcs", "low", "high"))
+    assert row["best fixed distance"] == 1 and mean == pytest.approx(shares.mean())
+    assert (low, high) == pytest.approx(tuple(other.confidence_interval), abs=0.02)
 
 
 def test_a_rule_points_at_the_nearest_word_of_a_kind():
@@ -226,8 +231,9 @@ def test_a_rule_points_at_the_nearest_word_of_a_kind():
 
 
 def test_arcs_say_which_rules_find_them():
-    found = of(arcs_in([made_input(SENTENCE)], [np.eye(6)[None, None]]), "nsubj").by_rule
-    to_head, to_dependent = ({*found.rule.values[one.values[0]]} for one in found)
+    sentences = made_input(SENTENCE).sentences
+    found = of(found_in(sentences, [np.eye(6)[None, None]]), "nsubj").by_rule
+    to_head, to_dependent = ({*found.rule.values[one.values[:, 0]]} for one in found)
     assert to_head == {"VERB after", "VERB on either side"}
     assert to_dependent == {"NOUN before", "NOUN on either side"}, "before, if both are as near"
 
@@ -315,14 +321,14 @@ def test_sentences_that_are_too_long_are_left_out_before_relations_are_counted(
     blocks = [long_sentence(f"a{number}") for number in range(64)]
     blocks += [conllu(("b", 2, "nsubj"), ("sings", 0, "root"))]
     path.write_text("".join(blocks), encoding="utf-8")
-    monkeypatch.setattr(dependencies, "observe", lambda *_: pytest.fail("a pass was begun"))
-    told = "long.conllu is too small: of its 65 sentences 64 are longer than 128 wordpieces"
-    with pytest.raises(ValueError, match=f"{told}; no relation is in 60"):
+    monkeypatch.setattr(dependencies, "attention_maps", lambda *_: pytest.fail("a pass was begun"))
+    told, long = "long.conllu is too small", "64 left out, longer than 128 wordpieces"
+    with pytest.raises(ValueError, match=f"{told}: no relation is in 60 .* .{long}"):
         head_dependencies(model, tokenizer, path)
     blocks += [conllu(("x", 1, "nsubj"), ("sings", 0, "root"))]
     path.write_text("".join(blocks), encoding="utf-8")
-    counted = "1 left out, HEAD is the word itself .first in line [0-9]+.; left are nsubj 1, obj 0"
-    with pytest.raises(ValueError, match=f"of its 66 sentences 64 are.*; {counted}"):
+    faulty = "1 left out, HEAD is the word itself, first in line [0-9]+"
+    with pytest.raises(ValueError, match=f"{told}: left are nsubj 1, obj 0, .*{faulty}; {long}"):
         dependencies.inputs_of(sentences_of(path, least=30), tokenizer, least=30)
 
 

@@ -5,7 +5,6 @@ import random
 import re
 import shutil
 import zipfile
-from dataclasses import replace
 from itertools import product
 
 import nltk
@@ -19,10 +18,9 @@ from tokenizers.processors import TemplateProcessing
 from bertology_utils import framenet, links, measurements
 from bertology_utils.attention import attention_maps
 from bertology_utils.batches import make_batches
-from bertology_utils.framenet import PAPER, Span, extract, load_release, read_unit
-from bertology_utils.links import DIRECTIONS, FORWARD, place_frames
-from bertology_utils.measurements import frame_links
-from bertology_utils.published import PANELS, published_panel
+from bertology_utils.framenet import OFFICIAL, PAPER, Span, extract, load_release, read_unit
+from bertology_utils.links import DIRECTIONS, place_frames
+from bertology_utils.measurements import PANELS, frame_links, published_panel
 from bertology_utils.study import Study
 
 
@@ -243,9 +241,9 @@ def exemplar(text, target, *elements, core=("Agent", "Theme")):
     return framenet.Exemplar("see.v", "Seeing", text, (span("Target", target),), spans, core)
 
 
-def kept(exemplar, **rules):
-    one = framenet.Release((exemplar,), {"Seeing": ("Agent",)})
-    sentences = extract(one, replace(PAPER, **rules))
+def kept(exemplar, rules=PAPER):
+    one = framenet.Release((exemplar,), {"Seeing": ("Agent", "Theme")})
+    sentences = extract(one, rules)
     return [span.name for sentence in sentences for span, *_ in sentence.elements]
 
 
@@ -253,25 +251,30 @@ def test_every_rule_at_its_border(monkeypatch):
     elements = ("Agent", "She"), ("Theme", "a big old red house"), ("Place", "near it")
     near = exemplar("She has seen a big old red house near it .", "seen", *elements)
     assert kept(near) == ["Agent"]  # the theme is too long and too near
-    assert kept(near, nearest=3) == []  # "She" is two tokens away
-    assert kept(near, every_element=True) == []
-    assert kept(near, core_sets=True) == ["Agent"]
     for most, left in ((11, ["Agent"]), (10, [])):  # it has eleven tokens
         monkeypatch.setattr(framenet, "SENTENCE_TOKENS", most)
         assert kept(near) == left
     monkeypatch.undo()
-    for most, left in ((5, ["Agent", "Theme"]), (4, ["Agent"])):
+    there = exemplar("She has seen us in a big old house", "seen", ("Theme", "a big old house"))
+    for most, left in ((4, ["Theme"]), (3, [])):
         monkeypatch.setattr(framenet, "ELEMENT_TOKENS", most)
-        assert kept(near, nearest=1) == left
+        assert kept(there) == left
     monkeypatch.undo()
     elements = ("Agent", "She"), ("Instrument", "the old glasses of hers")
     far = exemplar("She has often seen it with the old glasses of hers .", "seen", *elements)
-    assert kept(far) == ["Agent"] and kept(far, every_element=True) == []
+    alone = far._replace(elements=far.elements[:1])
+    assert kept(far) == ["Agent"] and kept(far, OFFICIAL) == []  # for the instrument's sake
+    assert kept(alone) == kept(alone, OFFICIAL) == ["Agent"]
+    two = exemplar("She has seen it", "seen", ("Agent", "She"))  # tokens away
+    assert kept(two) == ["Agent"] and kept(two, OFFICIAL) == []
+    for core, rules in (((), OFFICIAL), (("Agent",), PAPER)):  # whose word it is
+        assert kept(alone._replace(core=core), rules) == ["Agent"]
+        assert kept(alone._replace(core=core, frame="Other"), rules) == ["Agent"] * bool(core)
     # The first "the" stands beside the predicate, the element's own does not.
     twice = exemplar("He saw the dog and then the cat", "saw", ("Theme", "the cat"))
-    assert kept(twice) == ["Theme"] and kept(twice, first_occurrence=True) == []
-    broken = far._replace(target=(Span("Target", 14, 18), Span("Target", 19, 21)))
-    assert kept(broken) == ["Agent"] and kept(broken, unbroken=True) == []
+    assert kept(twice) == ["Theme"] and kept(twice, OFFICIAL) == []
+    broken = alone._replace(target=(Span("Target", 14, 18), Span("Target", 19, 21)))
+    assert kept(broken) == ["Agent"] and kept(broken, OFFICIAL) == []
 
 
 def test_places_hold_the_annotated_words(mini, tokenizer):
@@ -296,7 +299,7 @@ def test_words_are_what_the_tokenizer_calls_no_special_token(mini, name):
     sentences = extract(mini, PAPER)[:20]
     placed, inputs = place_frames(sentences, tokenizer, max_length=500)
     assert all(one.words == range(1, one.length - 1) for one in placed)
-    assert "labels" not in inputs.column_names
+    assert "labels" not in inputs
     first = tokenizer.cls_token
     tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
         single=f"{first} {first} $A", special_tokens=[(first, tokenizer.cls_token_id)]
@@ -341,7 +344,7 @@ def test_weights_along_links_by_loops_over_single_maps(study, rules, start):
         read = [maps_of(sentence) for sentence in (index, *others[index])]
         for direction, layer, head in product(DIRECTIONS, (1, 3), (2, 4)):
             ends = [*zip(*pairs, strict=True)]
-            where = (layer - 1, head - 1, *(ends if direction == FORWARD else ends[::-1]))
+            where = (layer - 1, head - 1, *(ends if direction == DIRECTIONS[0] else ends[::-1]))
             largest, beyond = (
                 [one[where].max() for one in each] for each in zip(*read, strict=True)
             )
@@ -372,10 +375,10 @@ def test_partners_are_mutual_and_have_no_cell_in_common(mini, tokenizer):
     others = links.partners(placed, 1)
     for own, several in enumerate(others):
         assert len(set(several)) == len(several) <= 8 and own not in several
-        cells = set(zip(*placed[own].pairs(FORWARD).tolist(), strict=True))
+        cells = set(zip(*placed[own].cells().tolist(), strict=True))
         for other in several:
             assert own in others[other] and placed[own].length == placed[other].length
-            assert cells.isdisjoint(zip(*placed[other].pairs(FORWARD).tolist(), strict=True))
+            assert cells.isdisjoint(zip(*placed[other].cells().tolist(), strict=True))
     assert np.median([len(several) for several in others]) == 8
 
 
@@ -394,24 +397,18 @@ def test_functions_in_grammar_are_told_by_the_release(folder):
     """The miniature annotates no grammatical functions; a file with them is read, null instantiations aside."""
     path = unit_files(folder)[0]
     first = read_unit(path)[1][0]
-    assert set(first.functions) == {""}
-    span = first.elements[0]
+    assert {span.function for span in first.elements} == {""}
+    text, span = path.read_text(encoding="utf-8"), first.elements[0]
     label = f'<label name="Dep" start="{span.start}" end="{span.end - 1}"/>'
     layer = f'<layer rank="1" name="GF">{label}</layer>'
-    changed(r'<layer rank="1" name="GF" ?/>', layer)(path)
-    functions = read_unit(path)[1][0].functions
-    assert functions == ("Dep", *[""] * (len(first.elements) - 1))
-
-    def sentence(*functions):
-        elements = Span("Theme", 0, 2), Span("Goal", 3, 5)
-        exemplar = first._replace(elements=elements, functions=functions)
-        return framenet.FrameSentence(exemplar, first.target, ((elements[1],),))
-
-    several = [sentence("Ext", "Dep"), sentence("Dep", "Obj"), sentence("", "")]
-    assert [framenet.grammar(one) for one in several] == ["dependent", "object", "other"]
-    first = several[0]
-    both = replace(first, elements=(*first.elements, (first.exemplar.elements[0],)))
-    assert framenet.grammar(both) == "several"
+    annotated = re.sub(r'<layer rank="1" name="GF" ?/>', layer, text, count=1)
+    path.write_text(annotated, encoding="utf-8")
+    functions = [span.function for span in read_unit(path)[1][0].elements]
+    assert functions == ["Dep", *[""] * (len(first.elements) - 1)]
+    cases = {"Dep": "dependent", "Obj": "object", "": "other", "Dep Obj": "several"}
+    for functions, told in cases.items():
+        spans = tuple((Span("Theme", 0, 2, function),) for function in functions.split(" "))
+        assert framenet.grammar(framenet.FrameSentence(first, first.target, spans)) == told
 
 
 def test_nltk_release_from_a_folder_or_packed(folder, tmp_path, monkeypatch):

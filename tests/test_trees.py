@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import conllu, loaded
+from plain import made_input
 from scipy.sparse.csgraph import minimum_spanning_tree, shortest_path
 from sklearn.linear_model import LogisticRegression
 from small_models import model_and_tokenizer
@@ -38,7 +39,8 @@ def random_heads(rng, size):
 
 def tree_of(heads, tags=TAGS):
     rng = np.random.default_rng(len(heads))
-    return Tree.of(Word("w", 0, 1, str(rng.choice(tags)), int(at), "dep") for at in heads)
+    words = [Word("w", 0, 1, str(rng.choice(tags)), int(at), "dep") for at in heads]
+    return Tree.of(made_input(words))
 
 
 def random_trees(count, seed=0):
@@ -141,13 +143,13 @@ def test_trees_without_punctuation_have_the_distances_of_the_whole():
     heads = [1, -1, 3, 1, 3, 4]  # of a word, root, mark, word, word, word
     tags = ["NOUN", "VERB", "PUNCT", "NOUN", "ADJ", "NOUN"]
     words = [Word("w", 0, 1, tag, at, "dep") for tag, at in zip(tags, heads, strict=True)]
-    tree = Tree.of(words)
-    assert tree.kept.tolist() == [0, 1, 3, 4, 5] and tree.heads.tolist() == [1, -1, 1, 2, 3]
+    tree, kept = Tree.of(made_input(words)), [0, 1, 3, 4, 5]
+    assert tree.pieces == ((1,), (2,), (4,), (5,), (6,)) and tree.heads.tolist() == [1, -1, 1, 2, 3]
     assert tree.arcs.tolist() == [[0, 1], [2, 1], [3, 2], [4, 3]]
     links = np.zeros((6, 6))
     for word, head in enumerate(heads):
         links[word, head] = head >= 0
-    plain = shortest_path(links, directed=False, unweighted=True)[np.ix_(tree.kept, tree.kept)]
+    plain = shortest_path(links, directed=False, unweighted=True)[np.ix_(kept, kept)]
     np.testing.assert_array_equal(tree.distances, plain)
     assert tree.adjacent.sum() == 4
 
@@ -185,7 +187,7 @@ def test_what_is_measured_of_trees_is_that_of_a_plain_reading(study):
     usable = []
     for one in study.sentences(60):
         try:
-            usable.append((one, Tree.of(one.sentences[0].words)))
+            usable.append((one, Tree.of(one)))
         except ValueError:
             continue
     trees, count = [tree for _, tree in usable], round(len(usable) / 2)
