@@ -60,7 +60,7 @@ def word_maps(
 
 def points_at(maps: torch.Tensor) -> np.ndarray:
     """The word, from 0, to which each word attends most, itself apart: (…, words, words) to (…, words)."""
-    itself = torch.eye(maps.shape[-1], dtype=torch.bool)
+    itself = torch.eye(maps.shape[-1], dtype=torch.bool, device=maps.device)
     return maps.masked_fill(itself, -1).argmax(dim=-1).short().numpy()
 
 

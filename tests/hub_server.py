@@ -257,7 +257,7 @@ REVISION = "0" * 40  # that a test gives to a repository of its own
 BERT = tiny_bert_repository()
 
 
-def only_this_machine(folder: Path) -> dict[str, str]:
+def only_this_machine(folder: Path, package: Path = ROOT) -> dict[str, str]:
     """The environment by which no process of a run asks any address but this machine's, through a file in the folder."""
     folder.mkdir(parents=True)
     (folder / "sitecustomize.py").write_text("""
@@ -268,4 +268,4 @@ def local(self, address):
     return connect(self, address)
 socket.socket.connect = local
 """)
-    return {"PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)])}
+    return {"PYTHONPATH": os.pathsep.join([str(folder), str(package)])}

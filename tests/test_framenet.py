@@ -322,7 +322,8 @@ def test_weights_along_links_by_loops_over_single_maps(study, rules, start):
 
     def maps_of(at):
         """A sentence's maps, and what of them is beyond the means of its words' rows and columns."""
-        (batch,) = make_batches(inputs.select([at]), study.tokenizer)
+        one = {name: [values[at]] for name, values in inputs.items()}
+        (batch,) = make_batches(one, study.tokenizer)
         maps = np.concatenate([one.numpy() for one in attention_maps(model, batch)])
         begin, end = placed[at].words.start, placed[at].words.stop
         inner = maps[:, :, begin:end, begin:end]

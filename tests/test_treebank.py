@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -112,15 +113,16 @@ NAME = "8_pretrained_encoder"
 
 def test_a_miniature_of_bert_base_is_measured_from_the_hub_and_nothing_else_is_asked_for(tmp_path):
     repositories = {BERT_BASE: (HUB_REVISIONS[BERT_BASE], tiny_bert_repository(12, 12, 24))}
-    files = [ROOT / "pyproject.toml", ROOT / "notebooks" / f"{NAME}.ipynb"]
+    package = [path for path in (ROOT / "bertology_utils").rglob("*") if path.suffix != ".pyc"]
+    files = [ROOT / "notebooks" / f"{NAME}.ipynb", *filter(Path.is_file, package)]
     given = {"model": BERT_BASE, "treebank": str(treebank(tmp_path, 80))}
     command = [sys.executable, "-m", "bertology_utils", "run", "--only", "8"]
     command += [part for pair in given.items() for part in ("-p", *pair)]
     with LocalHub(repositories) as hub:
         environment = hub_environment(hub.url, tmp_path / "hf")
         environment |= {f"BERTOLOGY_{one}": str(tmp_path / one) for one in ("CACHE", "MEASURED")}
-        environment |= only_this_machine(tmp_path / "site")
         checkout = copy_of(files, tmp_path / "checkout")
+        environment |= only_this_machine(tmp_path / "site", checkout)
         done = subprocess.run(
             command, cwd=checkout, env=environment, capture_output=True, text=True, timeout=900
         )
