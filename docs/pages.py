@@ -224,10 +224,11 @@ def repeated(root: Path) -> str:
     lost = sum(number for (_, new), number in decided.items() if new == UNDECIDED)
     turned = sum(decided.values()) - same - lost
     return (
-        "*E5 again* repeats many of E5's estimates, each of one claim on MRPC, with other rows and"
-        f" other fine-tuning runs. In E5, {sum(decided.values())} of these were decided"
-        f" (✓ or ✗): {same} have the same mark again, {lost} are undecided now, and"
-        f" {turned or 'none'} have the opposite mark."
+        "*E5 again* repeats many of E5's estimates on MRPC, with other rows and other fine-tuning"
+        " runs. Over all claims of the notebooks, those of other papers and ours included,"
+        f" {sum(decided.values())} of these estimates are decided in E5 (✓ or ✗): {same} have the"
+        f" same mark again, {lost} are undecided there, and {turned or 'none has'}"
+        f"{' have' * (turned > 0)} the opposite mark."
     )
 
 
