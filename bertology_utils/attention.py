@@ -166,24 +166,35 @@ def attention_maps(
     model, batches = prepare(model, batch, whole=False)
     if len(batches) > 1:
         raise ValueError(f"{len(batches)} batches are given; look at the maps of one at a time")
-    inputs, tokens = batches[0].inputs, batches[0].mask.shape[1]
     norms = ValueNorms(model) if one_of("attention", attention, ATTENTIONS) == "norm" else None
     by_layer: list[torch.Tensor] = []
+    _read(model, batches[0], norms, lambda maps: by_layer.append(maps[attention]))
+    return by_layer
 
-    def see(_: int, maps: torch.Tensor, module: nn.Module, values: torch.Tensor) -> None:
-        if maps.shape[3] != tokens:
+
+def _read(
+    model: PreTrainedModel,
+    batch: Batch,
+    norms: ValueNorms | None,
+    see: Callable[[Mapping[str, torch.Tensor]], None],
+) -> None:
+    """One pass over a batch, in which ``see`` is given every layer's maps: by weight, and with ``norms`` by norm."""
+
+    def show(_: int, maps: torch.Tensor, module: nn.Module, values: torch.Tensor) -> None:
+        if maps.shape[3] != (tokens := batch.mask.shape[1]):
             raise ValueError(
                 f"{type(model).__name__} shows maps of {maps.shape[3]} tokens where the input has {tokens}; give a"
                 " model without virtual tokens"
             )
+        shown = {"weight": maps}
         if norms:
             norms.see(module, values)
-        by_layer.append(by_norm(maps, norms.lengths) if norms else maps)
+            shown["norm"] = by_norm(maps, norms.lengths)
+        see(shown)
 
     # Not in inference mode, whose tensors nobody could change or train a probe on.
-    with torch.no_grad(), attention_hooks(model, observe=see):
-        model(**inputs)
-    return by_layer
+    with torch.no_grad(), attention_hooks(model, observe=show):
+        model(**batch.inputs)
 
 
 def observe(
@@ -206,22 +217,33 @@ def observe(
         By name, for each example in the order of the data, the layers' values: shape (layers, …).
 
     Raises:
-        TypeError, ValueError: see :func:`attention_maps`.
+        TypeError, ValueError: see :func:`attention_maps`; or ``by_norm`` names no measure.
     """
+    for name in by_norm:
+        one_of("measure by norm", name, measures)
     model, batches = prepare(model, batches)
-    ways = {name: ATTENTIONS[name in by_norm] for name in measures}
+    norms = ValueNorms(model) if by_norm else None
     found: dict[str, dict[int, np.ndarray]] = {name: {} for name in measures}
     for batch in batches:
-        maps = {way: attention_maps(model, batch, way) for way in {*ways.values()}}
-        for name, measure in measures.items():
-            layers = [_by_example(measure(one, batch)) for one in maps[ways[name]]]
-            every = zip(batch.index, zip(*layers, strict=True), strict=True)
-            found[name] |= {index: np.stack(several) for index, several in every}
+        layers: dict[str, list[Any]] = {name: [] for name in measures}
+
+        # Within the pass: then one layer's maps are kept at a time, and autocast rounds no measure.
+        def see(
+            maps: Mapping[str, torch.Tensor],
+            batch: Batch = batch,
+            layers: dict[str, list[Any]] = layers,
+        ) -> None:
+            for name, measure in measures.items():
+                values = measure(maps[ATTENTIONS[name in by_norm]], batch)
+                if isinstance(values, torch.Tensor):
+                    values = values.detach().cpu().numpy()
+                layers[name].append([*values])
+
+        _read(model, batch, norms, see)
+        for name, several in layers.items():
+            every = zip(batch.index, zip(*several, strict=True), strict=True)
+            found[name] |= {index: np.stack(values) for index, values in every}
     return {name: [each[index] for index in sorted(each)] for name, each in found.items()}
-
-
-def _by_example(values: Iterable[Any]) -> Iterable[Any]:
-    return values.cpu().numpy() if isinstance(values, torch.Tensor) else values
 
 
 def map_similarity(model: Any, reference: Any, batches: Iterable[Batch]) -> np.ndarray:

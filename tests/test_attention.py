@@ -301,6 +301,56 @@ def test_a_model_in_bf16_is_measured_in_float32(tiny_bert, tokenizer, shown):
         assert other.dtype == torch.float32 and 0 < (one - other).abs().max() < 0.1
 
 
+def counted_passes(model, passes):
+    return model.base_model.register_forward_hook(lambda *_: passes.append(1))
+
+
+def test_observe_reads_weights_and_norms_in_one_pass_of_each_batch(model_and_tokenizer):
+    model, tokenizer = model_and_tokenizer
+    several = batches_of(
+        ["It rains.", "It rains today, and it rains a lot."], tokenizer, None, 64, 12
+    )
+    passes, shapes = [], []
+
+    def keep(maps, batch):
+        shapes.append(maps.shape)
+        return maps.flatten(1).amax(dim=1)
+
+    hook = counted_passes(model, passes)
+    found = attention.observe(model, several, {"w": keep, "n": keep}, by_norm={"n"})
+    hook.remove()
+    assert (
+        len(passes) == len(several) == 2 and len(shapes) == 2 * 2 * model.config.num_hidden_layers
+    )
+    for way, attention_ in {"w": "weight", "n": "norm"}.items():
+        plain = [
+            torch.stack([one.amax() for one in attention.attention_maps(model, batch, attention_)])
+            for batch in several
+        ]
+        np.testing.assert_array_equal(found[way], torch.stack(plain))
+
+
+def test_measures_are_not_rounded_by_autocast_and_may_use_a_probe(model_and_tokenizer):
+    model, tokenizer = model_and_tokenizer
+    given, probe = some_batch(tokenizer), torch.nn.Linear(1, 1)
+    kinds = []
+
+    def mean_row(maps, batch):
+        kinds.append((maps @ maps).dtype)
+        return probe(maps.mean(dim=(2, 3))[..., None])
+
+    with torch.autocast("cpu", torch.bfloat16):
+        attention.observe(model, given, {"": mean_row})
+    assert set(kinds) == {torch.float32}
+
+
+@pytest.mark.parametrize("by_norm", ["norm", ["twice"]])
+def test_a_name_by_norm_that_no_measure_has_is_refused(model_and_tokenizer, by_norm):
+    model, tokenizer = model_and_tokenizer
+    with pytest.raises(ValueError, match="unknown measure by norm .*; choose one of: first"):
+        attention.observe(model, some_batch(tokenizer), {"first": to_first}, by_norm)
+
+
 @pytest.mark.parametrize("shown", ["weight", "norm"])
 def test_maps_can_be_changed_and_learned_from(model_and_tokenizer, shown):
     model, tokenizer = model_and_tokenizer
