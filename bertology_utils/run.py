@@ -314,8 +314,9 @@ def run_notebook(
             error = execute(notebook, own, executed)
             source = executed if executed.exists() else notebook.path
             text = notebook_text(_own_run(source, notebook, own))
-            place = failed if error else output / notebook.path.name
-            write_atomically(place, text.encode())
+            to = failed if error else output / notebook.path.name
+            write_atomically(to, text.encode())
+            place = to  # not before it is there
             if not error:
                 failed.unlink(missing_ok=True)
                 written, study = Path(folder) / notebook.name, study_of(notebook, values)

@@ -169,6 +169,7 @@ def test_a_full_disk_is_said_in_words(project, place, error, said, monkeypatch, 
     assert cli.main(["run"]) == 1
     errors = capsys.readouterr().err
     assert said in errors and "Traceback" not in errors and "OSError" not in errors
+    assert ("; see " in errors) == (error is IN_A_CELL)  # only what was written
 
 
 SEEN = """
