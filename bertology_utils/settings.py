@@ -333,7 +333,7 @@ class StudySettings(BaseModel):
     rows: Rows = 400
     disabled_rows: Rows = 1500
     compared_rows: Rows = 300
-    several_rows: Rows = 200
+    several_rows: int = Field(200, ge=LEAST_ROWS)  # not all: others choose the heads
     pruned_rows: Rows = 1000
     sentences: Rows = ALL
     frames: Rows = ALL

@@ -195,6 +195,8 @@ def test_entries_that_are_given_replace_those_by_task_and_complete_a_recipe():
     assert some.train_rows_of(get_task("sst2")) == 4 and some.train_rows_of(get_task("rte")) == -1
     with pytest.raises(ValueError, match="unknown task 'cola'"):
         StudySettings.of("e5", train_rows_by_task={"mrpc": 1, "cola": 4})
+    with pytest.raises(ValueError, match="several_rows=-1: .*greater than or equal to 4"):
+        StudySettings.of("e5", several_rows=-1)  # the rows behind them choose the heads
     with pytest.raises(ValueError, match="disabled_rows=3: too few rows; at least 4"):
         StudySettings.of("e5", disabled_rows=3)
 
