@@ -109,10 +109,8 @@ def test_what_is_repeated_is_counted_where_it_was_decided_and_is_not_of_the_same
         claims = {text: ("", mark) for text, mark in zip("abcd", marks, strict=True)}
         write_page(tmp_path, study, 1, claims)
         write_page(tmp_path, study, 8, {"a": ("", "✓")})
-    told = (
-        "3 of these were decided (✓ or ✗): 1 have the same mark again, 1 are undecided now, and 1 "
-    )
-    assert told in repeated(tmp_path)
+    told = "3 of these estimates are decided in E5 (✓ or ✗): 1 have the same mark again, 1 are"
+    assert f"{told} undecided there, and 1 have the opposite" in repeated(tmp_path)
 
 
 def test_main_statements_stand_by_outcome_keep_their_words_and_are_counted(tmp_path):
