@@ -32,6 +32,7 @@ __all__ = list(_PUBLIC)
 
 
 def __getattr__(name: str):
+    name = "name_patterns" if name == "Patterns" else name  # as it was called when it was a class
     if name not in _PUBLIC:
         raise AttributeError(
             f"module {__name__!r} has no attribute {name!r}; it offers: {', '.join(__all__)}"
