@@ -68,8 +68,9 @@ class Tree:
         if annotated.unusable:
             raise ValueError(annotated.unusable)
         (sentence,) = annotated.sentences
-        heads = np.array([word.head for word in sentence.words], dtype=int)
-        below = np.flatnonzero(heads >= 0)
+        # Of 32 bits: older releases of scipy refuse a graph of others.
+        heads = np.array([word.head for word in sentence.words], dtype=np.int32)
+        below = np.flatnonzero(heads >= 0).astype(np.int32)
         if len(below) != len(heads) - 1:
             raise ValueError("not one root")
         graph = csr_array((np.ones(len(below)), (below, heads[below])), shape=(len(heads),) * 2)
