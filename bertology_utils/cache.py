@@ -49,6 +49,8 @@ def verified(folder: Path) -> Path:
     except (OSError, ValueError, KeyError, TypeError):
         there = folder.exists()
         raise ValueError("its manifest cannot be read" if there else "it is not there") from None
+    if not files:
+        raise ValueError("its manifest names no file")
     now = _checksums(folder)
     if changed := [name for name in files | now if files.get(name) != now.get(name)]:
         raise ValueError(f"{changed[0]} has changed since it was written")

@@ -50,9 +50,9 @@ def estimate(study: Study, runs: Missing) -> tuple[float, float]:
 
     seconds, model = 0.0, study.encoder()
     layers, heads = model.config.num_hidden_layers, model.config.num_attention_heads
+    sentences = batches_of([SENTENCE] * TRIED, study.tokenizer)
     torch.set_num_threads(1)
     for (task, run), several in runs.items():
-        sentences = batches_of([SENTENCE] * TRIED, study.tokenizer)
         batches = study.batches(task, TRIED) if run else sentences
         begun = time.monotonic()
         with torch.inference_mode():

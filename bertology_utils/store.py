@@ -222,11 +222,8 @@ def write(path: Path, values: xr.Dataset) -> None:
         OSError: no room, or no right to write there, in words.
     """
     packed = {"compression": "gzip", "compression_opts": 9, "shuffle": True}
-    kinds = {
-        "f": {"dtype": "float16"},
-        "U": {"dtype": "S1"},
-        "O": {"dtype": "S1"},
-    }  # texts as letters
+    letters = {"dtype": "S1"}  # texts as rows of letters, packed like numbers
+    kinds = {"f": {"dtype": "float16"}, "U": letters, "O": letters}
     packing: dict[Hashable, dict[str, Any]] = {
         name: packed | kinds.get(one.dtype.kind, {}) for name, one in values.items()
     }

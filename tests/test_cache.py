@@ -17,14 +17,16 @@ from bertology_utils import cache
 # Entries
 
 
-@pytest.mark.parametrize("harm", ["flip", "delete", "add", "manifest"])
+@pytest.mark.parametrize("harm", ["flip", "delete", "add", "manifest", "empty"])
 def test_damage_is_noticed_set_aside_and_repaired(harm, caplog):
     folder = cache.artefact("things", KEY, fill_with("whole"))
     file = folder / "data.txt"
     if harm == "flip":
         file.write_text("WHOLE")
-    elif harm == "delete":
+    elif harm in ("delete", "empty"):
         file.unlink()
+        if harm == "empty":
+            (folder / cache.MANIFEST).write_text('{"files": {}}')
     else:
         (folder / ("other.txt" if harm == "add" else cache.MANIFEST)).write_text("{")
     with caplog.at_level(logging.WARNING):
